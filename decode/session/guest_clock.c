@@ -11,7 +11,6 @@
 #include <stdio.h>
 
 #include "decode/session/internal.h"
-#include "decode/session/psb_time.h"
 #include "schema/array.h"
 
 #define HELD_BYTES_MAX ((uint64_t)64 << 20)
@@ -108,25 +107,42 @@ static void check_offsets(struct session *s)
 	}
 }
 
-/* Whether the AUX data follows a gap, or is the stream's first, and begins in a guest. */
-static bool begins_in_guest(const struct session *s, const struct stream *st, const struct ptc_aux *aux)
+/* Whether the AUX data has the stream's first PSB+, or the first after a gap, and that is in a guest. */
+static bool begins_in_guest(const struct session *s, struct stream *st, const struct ptc_aux *aux)
 {
-	return !s->timeless && (st->end_offset == UINT64_MAX || aux->aux_offset > st->end_offset) &&
-	       pt_psb_time_in_guest(aux->bytes, aux->size);
+	uint64_t seen = 0;
+
+	if (s->timeless)
+		return false;
+	if (st->end_offset == UINT64_MAX || aux->aux_offset > st->end_offset)
+		st->first_psb = (struct pt_first_psb){0};
+	else
+		seen = st->end_offset - aux->aux_offset;
+	return seen < aux->size && pt_first_psb_in_guest(&st->first_psb, aux->bytes + seen, aux->size - seen);
 }
 
-int pt_session_scan_aux(struct session *s, const struct stream *st, const struct ptc_aux *aux,
-			struct pt_error *e)
+/* The bytes in which the first PSB+ may begin, where AUX data ended before it was whole. */
+static int feed_last(struct pt_vm_scan *scan, const struct stream *st)
+{
+	const struct ptc_aux last = {.aux_offset = st->end_offset - st->first_psb.count,
+				     .bytes = st->first_psb.last,
+				     .size = st->first_psb.count};
+
+	return last.size ? pt_vm_scan_feed(scan, st->id, &last) : 0;
+}
+
+int pt_session_scan_aux(struct session *s, struct stream *st, const struct ptc_aux *aux, struct pt_error *e)
 {
 	struct guest_clock_search *g = &s->guest_clock;
+	bool begins = begins_in_guest(s, st, aux);
 
-	if (!g->scan && !(s->queue.waiting && !g->done) && !begins_in_guest(s, st, aux))
+	if (!g->scan && !(s->queue.waiting && !g->done) && !begins)
 		return 0;
 	if (!g->scan) {
 		g->scan = pt_vm_scan_create(&s->clock, pt_vm_clocks_of(s->vm));
 		g->scanned_bytes = 0;
 	}
-	if (!g->scan || pt_vm_scan_feed(g->scan, st->id, aux) < 0)
+	if (!g->scan || (begins && feed_last(g->scan, st) < 0) || pt_vm_scan_feed(g->scan, st->id, aux) < 0)
 		return pt_fail_no_memory(e, NULL);
 	g->scanned_bytes += aux->size;
 	return 0;

@@ -36,6 +36,7 @@
 #include "decode/packet/clock.h"
 #include "decode/packet/perf_clock.h"
 #include "decode/session/events.h"
+#include "decode/session/psb_time.h"
 #include "decode/session/selection.h"
 #include "decode/session/segments.h"
 #include "decode/session/session.h"
@@ -77,6 +78,7 @@ struct stream {
 	struct pt_segment_jobs jobs; /* of the pieces; none without segments of the session */
 	/* after the AUX data that was added last; UINT64_MAX: more was lost there, or none */
 	uint64_t end_offset;
+	struct pt_first_psb first_psb; /* of the AUX data since the last gap */
 	/* Up to where its AUX data is decoded: feeding it up to a later time may decode more.
 	 * UINT64_MAX: only with more AUX data. TSC ticks. */
 	uint64_t decoded_tsc;
@@ -447,8 +449,7 @@ void pt_session_due_deinit(struct session *s);
 
 /* Scans AUX data if a guest's clock is wanted, or this begins in a guest. To be called before it becomes the
  * stream's. PT_ERR_NO_MEMORY. */
-int pt_session_scan_aux(struct session *s, const struct stream *st, const struct ptc_aux *aux,
-			struct pt_error *e);
+int pt_session_scan_aux(struct session *s, struct stream *st, const struct ptc_aux *aux, struct pt_error *e);
 /* The host TSC of the guest TSC packet with which the stream, or what follows a gap, begins.
  * PT_CLOCK_UNKNOWN: it is none such, or that was not found. */
 uint64_t pt_session_begin_tsc(const struct session *s, const struct stream *st, uint64_t guest_tsc);

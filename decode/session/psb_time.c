@@ -1,6 +1,8 @@
 /* psb_time.c - see psb_time.h. */
 #include "decode/session/psb_time.h"
 
+#include <string.h>
+
 #include "decode/packet/packet.h"
 
 /* The TSC of the PSB+ at p; UINT64_MAX if it does not count. */
@@ -52,17 +54,56 @@ uint64_t pt_psb_time_first(const uint8_t *bytes, size_t size)
 	return UINT64_MAX;
 }
 
-bool pt_psb_time_in_guest(const uint8_t *bytes, size_t size)
+/* ---- The first PSB+ --------------------------------------------------------------------------------- */
+
+enum side { SIDE_UNKNOWN, SIDE_HOST, SIDE_GUEST };
+
+/* Of the first PSB+. Unknown: it is not there, or not whole. One without a TSC packet counts as the host's. */
+static enum side side_of_first(const uint8_t *bytes, size_t size)
 {
 	const uint8_t *p = pt_find_psb(bytes, bytes + size), *end = bytes + size;
 	bool tsc = false, guest = false;
 	struct pt_packet k;
-	int n;
+	int n = PT_NEED_MORE_BYTES;
 
 	while (p && (n = pt_packet_decode(p, end, 0, &k)) > 0 && k.type != PT_PSBEND && k.type != PT_OVF) {
 		tsc |= k.type == PT_TSC;
 		guest |= k.type == PT_PIP && k.b;
 		p += n;
 	}
-	return tsc && guest;
+	if (n == PT_NEED_MORE_BYTES)
+		return SIDE_UNKNOWN;
+	return tsc && guest ? SIDE_GUEST : SIDE_HOST;
+}
+
+static void keep_last(struct pt_first_psb *f, const uint8_t *bytes, size_t size)
+{
+	size_t more = size < sizeof f->last ? size : sizeof f->last;
+	size_t old = f->count < sizeof f->last - more ? f->count : sizeof f->last - more;
+
+	memmove(f->last, f->last + f->count - old, old);
+	if (more)
+		memcpy(f->last + old, bytes + size - more, more);
+	f->count = old + more;
+}
+
+bool pt_first_psb_in_guest(struct pt_first_psb *f, const uint8_t *bytes, size_t size)
+{
+	uint8_t joined[2 * PT_PSB_PLUS_BYTES];
+	size_t more = size < PT_PSB_PLUS_BYTES ? size : PT_PSB_PLUS_BYTES;
+	enum side side = SIDE_UNKNOWN;
+
+	if (f->found)
+		return false;
+	if (f->count && more) {
+		memcpy(joined, f->last, f->count);
+		memcpy(joined + f->count, bytes, more);
+		side = side_of_first(joined, f->count + more);
+	}
+	if (side == SIDE_UNKNOWN)
+		side = side_of_first(bytes, size);
+	f->found = side != SIDE_UNKNOWN;
+	if (!f->found)
+		keep_last(f, bytes, size);
+	return side == SIDE_GUEST;
 }

@@ -20,7 +20,19 @@ size_t pt_psb_time_last(const uint8_t *bytes, size_t size, uint64_t tsc, bool *r
 /* The TSC of the first PSB+ that counts; UINT64_MAX if there is none. */
 uint64_t pt_psb_time_first(const uint8_t *bytes, size_t size);
 
-/* True when the first PSB+ that is whole is in a guest (PIP with NR), and has a TSC packet. */
-bool pt_psb_time_in_guest(const uint8_t *bytes, size_t size);
+/* More bytes than a PSB+ has. */
+#define PT_PSB_PLUS_BYTES 256
+
+/* Looks for the first PSB+ in bytes that come in pieces, without gaps: it may begin in one piece and end in
+ * the next. Zeroed before the first piece. */
+struct pt_first_psb {
+	bool found;   /* in a piece that has come */
+	size_t count; /* of last: the bytes that came last, in which the PSB+ may begin */
+	uint8_t last[PT_PSB_PLUS_BYTES];
+};
+
+/* The next piece. True when the first PSB+ is whole now, is in a guest (PIP with NR) and has a TSC packet:
+ * then f->last has the bytes before the piece. */
+bool pt_first_psb_in_guest(struct pt_first_psb *f, const uint8_t *bytes, size_t size);
 
 #endif

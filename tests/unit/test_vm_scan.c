@@ -87,8 +87,17 @@ static void begins(void)
 
 /* ---- What is decoded -------------------------------------------------------------------------------- */
 
-/* What is decoded, as --text has it. */
-static const char *decode(void)
+/* Bytes from `from` on. */
+static bool put_aux(struct ptc_writer *w, size_t from, size_t until)
+{
+	const struct ptc_aux aux = {.aux_offset = from, .bytes = bytes + from, .size = until - from};
+	struct pt_error e;
+
+	return ptc_put_aux(w, 1, &aux, &e) >= 0;
+}
+
+/* What is decoded, as --text has it, of AUX data in two pieces, of which the first one has `cut` bytes. */
+static const char *decode_cut(size_t cut)
 {
 	static char text[65536];
 	const struct ptc_stream stream = {.cpu = 0, .pid = -1, .tid = -1, .attr = UINT32_MAX};
@@ -109,8 +118,7 @@ static const char *decode(void)
 
 	for (size_t i = 0; i < sizeof meta / sizeof *meta; i++)
 		ok = ok && ptc_put_meta(w, meta[i][0], meta[i][1], &e) == 0;
-	ok = ok && ptc_put_stream(w, &stream, &e) >= 0 &&
-	     ptc_put_aux(w, 1, &(struct ptc_aux){.bytes = bytes, .size = size}, &e) >= 0 &&
+	ok = ok && ptc_put_stream(w, &stream, &e) >= 0 && put_aux(w, 0, cut) && put_aux(w, cut, size) &&
 	     ptc_writer_finish(w, &e) == 0;
 	ptc_writer_destroy(w);
 	lseek(fd, 0, SEEK_SET);
@@ -123,6 +131,32 @@ static const char *decode(void)
 		fclose(to);
 	close(fd);
 	return text;
+}
+
+static const char *decode(void)
+{
+	return decode_cut(size);
+}
+
+/* The first PSB+ may be in the second piece of AUX data, as where a buffer has wrapped around, or be cut. */
+static void in_pieces(void)
+{
+	enum { BEFORE = 300 };
+	char whole[4096] = "";
+	size_t psb_end, different = 0;
+
+	size = BEFORE;
+	memset(bytes, 0, BEFORE); /* PAD packets */
+	put_psb(HOST0, true);
+	psb_end = size;
+	put_mtcs(HOST0, HOST0 + 1000000);
+	put_psb(HOST0 + 1000000, false);
+	PUT("\x06"); /* a branch */
+	strncpy(whole, decode(), sizeof whole - 1);
+	check(strstr(whole, "ip 401000") && !strstr(whole, "clock:"), "in one piece its time is known");
+	for (size_t cut = 1; cut < psb_end + 2; cut++)
+		different += strcmp(decode_cut(cut), whole) != 0;
+	check_same(different, 0, "different texts of it in two pieces");
 }
 
 static void decoded(void)
@@ -155,5 +189,6 @@ int main(void)
 {
 	begins();
 	decoded();
+	in_pieces();
 	return sum_up();
 }
