@@ -20,7 +20,9 @@ void pt_flow_psb_side(struct pt_flow *f)
 	if (psb->side_known)
 		return;
 	f->psb.side_known = true;
-	if ((psb->pip && psb->nr != f->side.nr) || (psb->vmcs && f->side.nr)) {
+	/* Where the flow was not in sync, another thread may be in the guest of before, too. */
+	if ((psb->pip && psb->nr != f->side.nr) ||
+	    ((psb->vmcs || f->state < PT_FLOW_DISABLED) && f->side.nr)) {
 		if (f->state >= PT_FLOW_NO_IMAGE)
 			pt_flow_end_with_error(f, PT_FLOW_MISMATCH, pt_flow_here(f),
 					       "a PSB says that another guest or host runs, "
@@ -108,10 +110,10 @@ bool pt_flow_on_psbend(struct pt_flow *f)
 	f->psb.open = false;
 	f->psb.ever = true;
 	pt_flow_psb_side(f);
-	if (f->psb.ask_side && f->state < PT_FLOW_NO_IMAGE)
-		pt_flow_set_side(f, f->side.nr, f->side.cr3);
 	if (wait_for_time(f))
 		return true;
+	if (f->psb.ask_side && f->state < PT_FLOW_NO_IMAGE)
+		pt_flow_set_side(f, f->side.nr, f->side.cr3);
 	if (f->state == PT_FLOW_RUNNING && !f->overflow.pending)
 		return psbend_running(f);
 	pt_flow_stack_clear(f);
@@ -145,7 +147,7 @@ void pt_flow_on_overflow(struct pt_flow *f)
 	pt_clock_lost(&f->clock);
 	f->packet.last_ip = 0;
 	f->side.cr3 = 0; /* a PIP may be among what was lost */
-	if (synced || f->psb.ever) {
+	if ((synced || f->psb.ever) && !f->psb.no_time) {
 		f->state = PT_FLOW_DISABLED; /* until FUP (enabled) or TIP.PGE */
 		f->overflow.pending = true;
 	}

@@ -114,6 +114,7 @@ struct pt_emit_stream {
 	uint32_t thread, slice;	    /* record numbers, 0 none */
 	uint32_t stream;
 	int32_t cpu;
+	bool of_thread;			    /* all of it is of host_task, not of a CPU */
 	uint64_t cycles;		    /* of the stream up to the run at hand, for call counts */
 	uint64_t last_branch;		    /* the id of the last branch, 0 none */
 	bool runs_wanted;		    /* vm->runs() is to be called (vm_events.h) */

@@ -450,7 +450,8 @@ int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_strea
 		return -1;
 	pt_cpu_context_init(&st->cpu, s->host, info->cpu);
 	st->cpu_context = &st->cpu;
-	st->out = (struct pt_emit_stream){.emit = &s->emit, .stream = id, .cpu = info->cpu};
+	st->out = (struct pt_emit_stream){
+	    .emit = &s->emit, .stream = id, .cpu = info->cpu, .of_thread = info->tid > 0};
 	st->flow = flow_create(st);
 	if (!st->flow)
 		return pt_fail_no_memory(e, NULL);

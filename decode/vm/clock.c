@@ -76,11 +76,21 @@ int pt_vm_clock_know(struct pt_vm_clock *c, uint64_t from_tsc, const struct pt_v
 		*s = (struct pt_vm_span){
 		    .from_tsc = from_tsc, .ratio = ratio, .offset = known->offset, .source = known->source};
 	}
-	c->expired.set = false;
+	c->expired.set = c->assumed = false;
 	c->solution.offset = (struct pt_vm_range){known->offset, known->offset};
 	c->solution.ratio_known = true;
 	c->solution.line.open = c->solution.in_doubt = c->solution.ratio_estimated = false;
 	return 0;
+}
+
+bool pt_vm_clock_assumed(const struct pt_vm_clock *c)
+{
+	return c->assumed;
+}
+
+void pt_vm_clock_confirm(struct pt_vm_clock *c)
+{
+	c->assumed = false;
 }
 
 void pt_vm_clock_know_end(struct pt_vm_clock *c, int64_t offset)

@@ -51,6 +51,10 @@ uint64_t pt_vm_clock_vmcs(const struct pt_vm_clock *c); /* the VMCS's address */
 /* The values hold from the host TSC from_tsc on, until others are known. With a ratio that no guest can have
  * (span.h) nothing changes. 0, or -1: no memory. */
 int pt_vm_clock_know(struct pt_vm_clock *c, uint64_t from_tsc, const struct pt_vm_known *known);
+/* True while all that is known is what the container says of all VMs together, of which it may not know
+ * each. An observation ends that, or pt_vm_clock_confirm(): the VMCS is of a VM that it knows. */
+bool pt_vm_clock_assumed(const struct pt_vm_clock *c);
+void pt_vm_clock_confirm(struct pt_vm_clock *c);
 /* The offset that holds at the end of the trace (META, kvm_end.*): a solved span that agrees with it takes
  * its exact value. */
 void pt_vm_clock_know_end(struct pt_vm_clock *c, int64_t offset);

@@ -57,6 +57,7 @@ struct pt_vm_clock {
 		bool set;
 		uint64_t tsc; /* since then the last span does not hold */
 	} expired;
+	bool assumed;	/* pt_vm_clock_assumed() */
 	bool gave_up;	/* there were more spans than PT_VM_SPANS_MAX: expired for good */
 	uint64_t moves; /* how often a span was found to begin at another time, or to have expired */
 };

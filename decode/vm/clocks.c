@@ -54,7 +54,10 @@ static int copy_any(const struct pt_vm_clocks *all, struct pt_vm_clock *c)
 		return 0;
 	known = (struct pt_vm_known){
 	    .offset = s->offset, .ratio = s->ratio, .frac_bits = PT_VM_RATIO_BITS, .source = s->source};
-	return pt_vm_clock_know(c, 0, &known);
+	if (pt_vm_clock_know(c, 0, &known) < 0)
+		return -1;
+	c->assumed = s->source == PTR_CLOCK_CONTAINER;
+	return 0;
 }
 
 struct pt_vm_clock *pt_vm_clocks_get(struct pt_vm_clocks *all, uint64_t vmcs)
@@ -101,7 +104,7 @@ int pt_vm_clocks_know_any(struct pt_vm_clocks *all, const struct pt_vm_known *kn
 	if (pt_vm_clock_know(all->any, 0, known) < 0)
 		return -1;
 	for (struct pt_vm_clock *c = all->first; c; c = c->next)
-		if (!c->count && pt_vm_clock_know(c, 0, known) < 0)
+		if (!c->count && copy_any(all, c) < 0)
 			return -1;
 	return 0;
 }

@@ -231,8 +231,8 @@ void pt_vm_apply_reasons(struct pt_vm_vcpu *vcpu, const struct pt_vm_stream *st)
 void pt_vm_identify(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, struct pt_machine *machine, int32_t number);
 /* The VMCS is the vCPU's from tsc on: it takes it from the one that had it before. */
 void pt_vm_use_vmcs(struct pt_vm *vm, uint64_t vmcs, struct pt_vm_vcpu *vcpu, uint64_t tsc);
-/* The clock of the VMCS, which the stream's vCPU runs with. NULL: no memory. */
-struct pt_vm_clock *pt_vm_clock_of(struct pt_vm *vm, const struct pt_emit_stream *s, uint64_t vmcs);
+/* The clock of the VMCS, which the host's thread (NULL: unknown) runs a vCPU with. NULL: no memory. */
+struct pt_vm_clock *pt_vm_clock_of(struct pt_vm *vm, const struct pt_task *thread, uint64_t vmcs);
 /* pt_vm_events' host_tsc() and host_time(). */
 uint64_t pt_vm_host_tsc(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f,
 			const struct pt_tsc_packet *packet);

@@ -478,7 +478,7 @@ bool pt_vm_scan_waits(const struct pt_vm_scan *scan)
 
 		if (c)
 			pt_vm_clock_spans(c, &spans);
-		if (!spans)
+		if (!spans || pt_vm_clock_assumed(c))
 			return true;
 	}
 	return false;

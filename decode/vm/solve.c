@@ -284,6 +284,7 @@ int pt_vm_clock_observe(struct pt_vm_clock *c, const struct pt_vm_observation *o
 
 	if (c->gave_up)
 		return 0;
+	c->assumed = false;
 	if (!s || (c->expired.set && o->host_lo >= c->expired.tsc))
 		return begin_span(c, o);
 	if (s->source == PTR_CLOCK_OPTION) {

@@ -128,6 +128,14 @@ const struct pt_vcpu *pt_vcpus_by_number(const struct pt_vcpus *v, int32_t pid, 
 	return NULL;
 }
 
+bool pt_vcpus_have_vm(const struct pt_vcpus *v, int32_t pid)
+{
+	for (size_t i = 0; i < v->count; i++)
+		if (v->items[i].pid == pid)
+			return true;
+	return false;
+}
+
 static struct pt_vm_known known_of(const struct pt_vcpu *v)
 {
 	return (struct pt_vm_known){.offset = v->begin.offset,

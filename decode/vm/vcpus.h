@@ -39,6 +39,9 @@ void pt_vcpus_deinit(struct pt_vcpus *v);
 const struct pt_vcpu *pt_vcpus_by_tid(const struct pt_vcpus *v, int32_t tid);
 const struct pt_vcpu *pt_vcpus_by_number(const struct pt_vcpus *v, int32_t pid, int32_t vcpu);
 
+/* Whether there is one of the VM process. */
+bool pt_vcpus_have_vm(const struct pt_vcpus *v, int32_t pid);
+
 /* Gives the clock what KVM's debugfs said about the vCPU. 0, or -1: no memory. */
 int pt_vcpu_apply(const struct pt_vcpu *v, struct pt_vm_clock *c);
 /* If all vCPUs of all VMs have the same offset and ratio, each VMCS has them: gives them to clocks. 0, or -1:

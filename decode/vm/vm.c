@@ -104,7 +104,7 @@ static void transition(void *arg, struct pt_emit_stream *s, const struct pt_flow
 		return;
 	pt_vm_settle_uncertainty(st, pt_flow_tsc(f));
 	if (t->entry && t->vmcs != PT_VMCS_UNKNOWN)
-		pt_vm_clock_of(vm, s, t->vmcs);
+		pt_vm_clock_of(vm, s->host_task, t->vmcs);
 	pt_vm_transition(vm, st, f, t);
 }
 

@@ -113,14 +113,16 @@ static const struct pt_vm_vcpu *user_at(const struct pt_vm *vm, uint64_t vmcs, u
 
 /* ---- From guest to host ----------------------------------------------------------------------------- */
 
-struct pt_vm_clock *pt_vm_clock_of(struct pt_vm *vm, const struct pt_emit_stream *s, uint64_t vmcs)
+struct pt_vm_clock *pt_vm_clock_of(struct pt_vm *vm, const struct pt_task *thread, uint64_t vmcs)
 {
 	bool is_new = !pt_vm_clocks_find(vm->clocks, vmcs);
 	struct pt_vm_clock *c = pt_vm_clocks_get(vm->clocks, vmcs);
-	const struct pt_vcpu *v = s->host_task ? pt_vcpus_by_tid(vm->vcpus, s->host_task->tid) : NULL;
+	const struct pt_vcpu *v = thread ? pt_vcpus_by_tid(vm->vcpus, thread->tid) : NULL;
 
 	if (!c || (is_new && v && pt_vcpu_apply(v, c) < 0))
 		pt_vm_no_memory(vm);
+	else if (thread && pt_vcpus_have_vm(vm->vcpus, thread->pid))
+		pt_vm_clock_confirm(c);
 	return c;
 }
 
@@ -152,17 +154,24 @@ static void open_bounds(struct pt_vm_stream *st, const struct pt_flow *f, const 
 	st->bounds.host_lo = st->bounds.host_tsc;
 }
 
+/* A CPU's flow that is not in sync is before the packet's time, when another thread may have run. */
+static bool is_thread_known(const struct pt_emit_stream *s, const struct pt_flow *f)
+{
+	return s->of_thread || pt_flow_state(f) >= PT_FLOW_DISABLED;
+}
+
 uint64_t pt_vm_host_tsc(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f,
 			const struct pt_tsc_packet *packet)
 {
-	struct pt_vm_clock *c = pt_vm_clock_of(vm, st->s, pt_flow_vmcs(f));
+	bool thread_known = is_thread_known(st->s, f);
+	struct pt_vm_clock *c = pt_vm_clock_of(vm, thread_known ? st->s->host_task : NULL, pt_flow_vmcs(f));
 	uint64_t host;
-	bool sure = false, known;
+	bool sure = false, known, wrong;
 
 	if (!c)
 		return PT_CLOCK_UNKNOWN;
-	known =
-	    pt_vm_tsc_to_host(pt_flow_clock(f), pt_vm_clock_contradicted(c) ? NULL : c, packet, &host, &sure);
+	wrong = pt_vm_clock_contradicted(c) || (pt_vm_clock_assumed(c) && !thread_known);
+	known = pt_vm_tsc_to_host(pt_flow_clock(f), wrong ? NULL : c, packet, &host, &sure);
 	if (!sure)
 		open_bounds(st, f, packet);
 	if (!known)

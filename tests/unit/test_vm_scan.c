@@ -183,6 +183,16 @@ static void decoded(void)
 	text = strstr(text, "clock:");
 	check(text && !strstr(text + 1, "clock:") && strstr(text, "ip ffffffff81001000"),
 	      "one, and from the host's PSB+ on it is decoded");
+
+	size = 0;
+	put_psb(HOST0, true);
+	PUT("\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82");
+	PUT("\x02\xf3\x7d\x00\x10\x40\x00\x00\x00\x06"); /* OVF, FUP, a branch */
+	put_psb(later, false);
+	PUT("\x06");
+	text = strstr(decode(), "clock:");
+	check(text && !strstr(text, "ip 401000") && strstr(text, "ip ffffffff81001000"),
+	      "nor is it known after an overflow in a PSB+");
 }
 
 int main(void)
