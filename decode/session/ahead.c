@@ -149,7 +149,8 @@ void pt_session_on_switching(void *arg, struct pt_flow *f)
 	uint64_t window_tsc = st->session->window_tsc;
 
 	(void)f;
-	if (!st->cpu_context->late)
+	/* Where the flow came into sync between the record of a switch and the switch, that was made then. */
+	if (!st->cpu_context->late && !st->cpu_context->switching)
 		apply_switch(st, &wanted,
 			     window_tsc == UINT64_MAX ? window_tsc : window_tsc / SWITCH_WINDOW_DIVISOR);
 	pt_session_switch_late(st, st->cpu_context);

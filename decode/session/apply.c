@@ -174,7 +174,10 @@ static int apply_switch(struct session *s, const struct pt_sideband_record *reco
 		note_end(cpu_context, record);
 	if (!pt_sideband_switched(record, &pid, &tid))
 		return 0;
-	return pt_session_switch(s, cpu_context, pid, tid, record->tsc ? record->tsc : PTR_NO_TSC, e);
+	if (pt_session_switch(s, cpu_context, pid, tid, record->tsc ? record->tsc : PTR_NO_TSC, e) < 0)
+		return -1;
+	cpu_context->switching = pt_sideband_begins_switch(record);
+	return 0;
 }
 
 /* ---- All records ------------------------------------------------------------------------------------ */

@@ -134,6 +134,7 @@ void pt_session_switch_late(struct stream *st, struct pt_cpu_context *cpu_contex
 {
 	struct pt_task *task = cpu_context->late;
 
+	cpu_context->switching = false;
 	cpu_context->late = NULL;
 	if (task && cpu_context->task != task)
 		switch_now(st, cpu_context, task, cpu_context->late_tsc);

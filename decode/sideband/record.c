@@ -214,6 +214,13 @@ bool pt_sideband_switched(const struct pt_sideband_record *s, int32_t *ret_pid, 
 	return false;
 }
 
+bool pt_sideband_begins_switch(const struct pt_sideband_record *s)
+{
+	const struct perf_event_header *h = header(s);
+
+	return !s->memory && h->type == PERF_RECORD_SWITCH_CPU_WIDE && h->misc & PERF_RECORD_MISC_SWITCH_OUT;
+}
+
 bool pt_sideband_ends_aux(const struct pt_sideband_record *s)
 {
 	return !s->memory && header(s)->type == PERF_RECORD_AUX;

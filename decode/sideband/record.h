@@ -83,6 +83,8 @@ bool pt_sideband_execs(const struct pt_sideband_record *s, int32_t pid);
 bool pt_sideband_moved(const struct pt_sideband_record *s, bool *ret_left);
 /* True when an event that traces was turned off, or its AUX data was full up to a mark. */
 bool pt_sideband_ends_aux(const struct pt_sideband_record *s);
+/* True when the kernel is about to switch threads; another record will say that it has. */
+bool pt_sideband_begins_switch(const struct pt_sideband_record *s);
 /* SWITCH records: the thread that runs on s->cpu from now on (pid, tid; 0 = idle). False when it does not
  * say. */
 bool pt_sideband_switched(const struct pt_sideband_record *s, int32_t *ret_pid, int32_t *ret_tid);

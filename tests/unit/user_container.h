@@ -1,5 +1,5 @@
 /*
- * user_container.h - a container of user space alone, for tests of which thread's code runs: images, switches,
+ * user_container.h - a container of user space, for tests of which thread's code runs: images, switches,
  * one stream of CPU 0, whose time is the TSC. Of the tests that include it.
  */
 #ifndef TESTS_USER_CONTAINER_H
@@ -33,8 +33,9 @@ static int put_image(struct ptc_writer *w, int32_t pid, uint64_t vaddr, const ch
 	return ptc_put_image(w, &image, e) < 0 ? -1 : 0;
 }
 
-/* From a thread to another. */
-static int put_switch(struct ptc_writer *w, uint32_t from, uint32_t to, uint64_t time, struct pt_error *e)
+/* From a thread to another: when the kernel begins, and when it has done it. */
+static int put_slow_switch(struct ptc_writer *w, uint32_t from, uint32_t to, uint64_t time, uint64_t end,
+			   struct pt_error *e)
 {
 	const struct {
 		struct perf_event_header header;
@@ -45,20 +46,26 @@ static int put_switch(struct ptc_writer *w, uint32_t from, uint32_t to, uint64_t
 	     to,
 	     to,
 	     {from, from, time, 0, 0}},
-	    {{PERF_RECORD_SWITCH_CPU_WIDE, 0, sizeof *r}, from, from, {to, to, time + 1, 0, 0}},
+	    {{PERF_RECORD_SWITCH_CPU_WIDE, 0, sizeof *r}, from, from, {to, to, end, 0, 0}},
 	};
 
 	return ptc_put_sideband(w, 0, r, sizeof r, e) < 0 ? -1 : 0;
 }
 
-/* What comes first. pt_config: META's; NULL: not known. */
-static int put_head(struct ptc_writer *w, const char *pt_config, struct pt_error *e)
+static inline int put_switch(struct ptc_writer *w, uint32_t from, uint32_t to, uint64_t time,
+			     struct pt_error *e)
 {
-	static const char *const meta[][2] = {{"engine", "perf"},
-					      {"pt_user_only", "1"},
-					      {"time_mult", "1"},
-					      {"time_shift", "0"},
-					      {"time_zero", "0"}};
+	return put_slow_switch(w, from, to, time, time + 1, e);
+}
+
+/* What comes first. pt_config: META's; NULL: not known. user_only: "0": the kernel is traced, too. */
+static int put_head_of(struct ptc_writer *w, const char *pt_config, const char *user_only, struct pt_error *e)
+{
+	const char *const meta[][2] = {{"engine", "perf"},
+				       {"pt_user_only", user_only},
+				       {"time_mult", "1"},
+				       {"time_shift", "0"},
+				       {"time_zero", "0"}};
 	const struct perf_event_attr attr = {.type = 8,
 					     .size = sizeof attr,
 					     .config = 0x2001,
@@ -78,8 +85,13 @@ static int put_head(struct ptc_writer *w, const char *pt_config, struct pt_error
 	return ptc_put_attr(w, &a, e) < 0 || ptc_put_stream(w, &stream, e) < 0 ? -1 : 0;
 }
 
-/* What pt_session_run() says of what put() has written. */
-static struct pt_session_result decoded(bool (*put)(struct ptc_writer *w, struct pt_error *e))
+static inline int put_head(struct ptc_writer *w, const char *pt_config, struct pt_error *e)
+{
+	return put_head_of(w, pt_config, "1", e);
+}
+
+/* What pt_session_run() says of what fill() has written. */
+static struct pt_session_result decoded(bool (*fill)(struct ptc_writer *w, struct pt_error *e))
 {
 	const struct pt_session_options options = {.threads = 1, .guest_code = true};
 	struct pt_session_result got = {0};
@@ -89,7 +101,7 @@ static struct pt_session_result decoded(bool (*put)(struct ptc_writer *w, struct
 	struct ptr_writer *out = ptr_writer_create(PTR_COUNT_ONLY, NULL, &e);
 	struct ptc_reader *r;
 
-	check(w && out && put(w, &e) && ptc_writer_finish(w, &e) == 0, "a container");
+	check(w && out && fill(w, &e) && ptc_writer_finish(w, &e) == 0, "a container");
 	ptc_writer_destroy(w);
 	lseek(fd, 0, SEEK_SET);
 	r = ptc_reader_create(fd, &e);
