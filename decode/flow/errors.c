@@ -86,11 +86,13 @@ const char *pt_flow_no_code_message(const struct pt_code *code, uint64_t ip)
 
 	if (!code || code->unknown_process)
 		return "it is not known which process runs";
+	if (code->peeks) /* another thread changes the space, and no one reads what this one says */
+		return "the container has no code for this address";
 	if (code->space->machine_pid && !img_space_count(code->space) && code->space->pid == PTC_ANY_PID)
 		return "the container has no code of this guest: merge its recording; or --guest-code, if it "
 		       "runs code "
 		       "of its VM's process";
-	map = code->peeks ? NULL : img_space_find(code->space, ip);
+	map = img_space_find(code->space, ip);
 	if (map && !map->file && !(ip >> 63))
 		return "the container has no code of what is mapped here: a file that was not read, or code "
 		       "made at run "
