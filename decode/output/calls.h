@@ -3,7 +3,7 @@
  * and the calls that these make go to the record stream.
  *
  *     steps    |  batch n-7  |  ...  |  batch n    |     filled by the session's thread
- *     stacks                 |  batch n-7  |  ...  |     in another thread, if there is one
+ *     stacks                 |  batch n-7  |  ...  |     each shard takes its threads' steps, in any thread
  *     records                                      |  batch n-7  |     put, all at once, when batch n is full
  *
  * So a call's record comes up to eight batches, 32,768 runs, after that of the run in which it returns, whether
