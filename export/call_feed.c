@@ -45,6 +45,17 @@ static int take(void *arg, const void *message, struct pt_error *e)
 	return 0;
 }
 
+static void fetch(void *arg, const void *message)
+{
+	const struct call_feed *f = arg;
+	const struct message *m = message;
+
+	if (m->kind == CALL)
+		call_paths_fetch(f->paths, m->call.thread, m->call.call_path);
+	else if (m->kind == SUM)
+		call_paths_fetch(f->paths, m->sum.thread, m->sum.call_path);
+}
+
 /* size: of what. */
 static int give(struct call_feed *f, enum kind kind, const void *what, size_t size, struct pt_error *e)
 {
@@ -95,7 +106,7 @@ struct call_feed *call_feed_create(struct calls *calls, struct call_paths *paths
 	}
 	f->calls = calls;
 	f->paths = paths;
-	f->feed = feed_create(take, f, threaded, "calls", e);
+	f->feed = feed_create(take, fetch, f, threaded, "calls", e);
 	if (f->feed)
 		return f;
 	free(f);

@@ -91,6 +91,14 @@ int call_paths_add(struct call_paths *c, const struct ptr_call_path *path, struc
 	return 0;
 }
 
+void call_paths_fetch(struct call_paths *c, uint32_t thread, uint32_t path)
+{
+	if (!path)
+		return;
+	paged_fetch(&c->paths, path - 1);
+	thread_paths_fetch(c->shared, thread, path);
+}
+
 /* Adds calls of a path that several threads have to the sums of their thread. Not inlined: the other
  * calls are many. */
 __attribute__((noinline)) static int sum_shared(struct call_paths *c, struct path *p,

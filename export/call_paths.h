@@ -27,6 +27,8 @@ void call_paths_destroy(struct call_paths *c); /* NULL is fine */
 int call_paths_symbol(struct call_paths *c, uint64_t start, struct pt_error *e);
 /* The next call path. 0, or -1: PT_ERR_IO, PT_ERR_REFUSED (more than a database can hold). */
 int call_paths_add(struct call_paths *c, const struct ptr_call_path *path, struct pt_error *e);
+/* A call of the thread and the path (0: unknown) will come soon: its sums are fetched into the caches. */
+void call_paths_fetch(struct call_paths *c, uint32_t thread, uint32_t path);
 /* Adds a call to the sums of its path, if it has one. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */
 int call_paths_sum(struct call_paths *c, const struct ptr_call *call, struct pt_error *e);
 /* Adds the sums of calls that are not there. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */

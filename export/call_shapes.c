@@ -34,12 +34,6 @@ struct cached {
 	uint8_t bytes, key[SHAPES_CACHED_BYTES];
 };
 
-/* A shape as bytes, with its hash. */
-struct packed {
-	uint8_t bytes[SHAPE_CALLS * FIELDS * NUMBER_BYTES];
-	uint32_t size, hash;
-};
-
 /* A row that is being filled: shapes first to first + n - 1, with `calls` calls. */
 struct row {
 	uint32_t first, n, calls;
@@ -66,6 +60,7 @@ struct call_shapes {
 };
 
 _Static_assert(sizeof(struct shaped_call) == FIELDS * sizeof(uint32_t), "a shaped call is its numbers");
+_Static_assert((int)SHAPE_SEARCH_BYTES == SHAPE_CALLS * FIELDS * NUMBER_BYTES, "a shape fits");
 _Static_assert((int)SHAPE_CALLS <= (int)ROW_CALLS, "a shape fits into a row");
 
 struct call_shapes *call_shapes_create(struct inserter *inserter, int scratch, int64_t trace,
@@ -249,7 +244,7 @@ static int pool_grow(struct call_shapes *s, uint32_t bytes, struct pt_error *e)
 
 /* A shape that is not ranked: its number is known at once. */
 static int add_late(struct call_shapes *s, const struct shaped_call *calls, uint32_t n,
-		    const struct packed *key, uint32_t *ret_handle, struct pt_error *e)
+		    const struct shape_search *key, uint32_t *ret_handle, struct pt_error *e)
 {
 	struct cached *c;
 
@@ -281,7 +276,7 @@ static uint64_t hash_of_number(const void *ranked, uint32_t n)
 	return ((const struct ranked *)ranked)[n - 1].hash;
 }
 
-static int add_ranked(struct call_shapes *s, const struct packed *key, struct pt_error *e)
+static int add_ranked(struct call_shapes *s, const struct shape_search *key, struct pt_error *e)
 {
 	if (pool_grow(s, key->size, e) < 0 || pt_array_grow(&s->ranked, s->count, &s->room, e) ||
 	    pt_hash_insert(&s->by_bytes, key->hash, (uint32_t)s->count + 1, hash_of_number, s->ranked, e))
@@ -293,30 +288,48 @@ static int add_ranked(struct call_shapes *s, const struct packed *key, struct pt
 	return 0;
 }
 
-int call_shapes_add(struct call_shapes *s, const struct shaped_call *calls, uint32_t n, uint32_t *ret_handle,
-		    struct pt_error *e)
+void call_shapes_begin(const struct call_shapes *s, const struct shaped_call *calls, uint32_t n,
+		       struct shape_search *ret)
 {
-	struct packed key;
+	ret->size = pack(calls, n, ret->bytes);
+	ret->hash = hash_of(ret->bytes, ret->size);
+	__builtin_prefetch(&s->by_bytes.slots[pt_hash_first(&s->by_bytes, ret->hash)]);
+}
+
+void call_shapes_fetch_hash(const struct call_shapes *s, struct shape_search *search)
+{
+	search->number = s->by_bytes.slots[pt_hash_first(&s->by_bytes, search->hash)];
+	if (search->number)
+		__builtin_prefetch(&s->ranked[search->number - 1]);
+}
+
+void call_shapes_fetch_shape(const struct call_shapes *s, const struct shape_search *search)
+{
+	if (search->number)
+		__builtin_prefetch(s->pool + s->ranked[search->number - 1].at);
+}
+
+int call_shapes_add(struct call_shapes *s, const struct shaped_call *calls, uint32_t n,
+		    const struct shape_search *key, uint32_t *ret_handle, struct pt_error *e)
+{
 	uint32_t number;
 
-	key.size = pack(calls, n, key.bytes);
-	key.hash = hash_of(key.bytes, key.size);
-	for (uint32_t i = pt_hash_first(&s->by_bytes, key.hash); (number = s->by_bytes.slots[i]);
+	for (uint32_t i = pt_hash_first(&s->by_bytes, key->hash); (number = s->by_bytes.slots[i]);
 	     i = pt_hash_next(&s->by_bytes, i)) {
 		struct ranked *r = &s->ranked[number - 1];
 
-		if (r->hash != key.hash || r->size != key.size ||
-		    memcmp(s->pool + r->at, key.bytes, key.size))
+		if (r->hash != key->hash || r->size != key->size ||
+		    memcmp(s->pool + r->at, key->bytes, key->size))
 			continue;
 		r->runs += r->runs < UINT32_MAX;
 		*ret_handle = number - 1;
 		return 0;
 	}
-	s->full |= s->count == SHAPES_RANKED || s->pool_bytes + key.size > SHAPES_BYTES;
+	s->full |= s->count == SHAPES_RANKED || s->pool_bytes + key->size > SHAPES_BYTES;
 	if (s->full)
-		return add_late(s, calls, n, &key, ret_handle, e);
+		return add_late(s, calls, n, key, ret_handle, e);
 	*ret_handle = (uint32_t)s->count;
-	return add_ranked(s, &key, e);
+	return add_ranked(s, key, e);
 }
 
 /* ---- Finishing ---------------------------------------------------------------------------------------- */

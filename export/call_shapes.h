@@ -20,12 +20,13 @@
 struct inserter;
 
 enum {
-	SHAPE_CALLS = 64,	  /* in a shape, at most */
-	SHAPES_RANKED = 1 << 18,  /* shapes that are counted, at most */
-	SHAPES_BYTES = 1 << 24,	  /* of memory for these */
-	SHAPES_CACHED = 1 << 15,  /* later shapes in the cache, */
-	SHAPES_CACHED_BYTES = 56, /* of at most so many bytes each */
-	SHAPE_CALLER_OTHER = 64	  /* see struct shaped_call */
+	SHAPE_CALLS = 64,			 /* in a shape, at most */
+	SHAPES_RANKED = 1 << 18,		 /* shapes that are counted, at most */
+	SHAPES_BYTES = 1 << 24,			 /* of memory for these */
+	SHAPES_CACHED = 1 << 15,		 /* later shapes in the cache, */
+	SHAPES_CACHED_BYTES = 56,		 /* of at most so many bytes each */
+	SHAPE_CALLER_OTHER = 64,		 /* see struct shaped_call */
+	SHAPE_SEARCH_BYTES = SHAPE_CALLS * 8 * 5 /* eight numbers a call, of five bytes at most */
 };
 
 #define SHAPE_NONE UINT32_MAX
@@ -46,10 +47,24 @@ struct call_shapes;
 struct call_shapes *call_shapes_create(struct inserter *inserter, int scratch, int64_t trace,
 				       struct pt_error *e);
 void call_shapes_destroy(struct call_shapes *s); /* NULL is fine */
-/* The calls of one more run, 1 <= n <= SHAPE_CALLS. *ret_handle is for call_shapes_number();
- * SHAPE_NONE when all numbers are taken. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */
-int call_shapes_add(struct call_shapes *s, const struct shaped_call *calls, uint32_t n, uint32_t *ret_handle,
-		    struct pt_error *e);
+/*
+ * The calls of one more run, on their way to their shape. It is looked for in steps, with those of other runs
+ * between them, for each step fetches what the next one reads: mostly that is in no cache.
+ */
+struct shape_search {
+	uint32_t size, hash, number; /* of bytes; where the table's slot of that hash leads to, 0 nowhere */
+	uint8_t bytes[SHAPE_SEARCH_BYTES];
+};
+/* 1 <= n <= SHAPE_CALLS. */
+void call_shapes_begin(const struct call_shapes *s, const struct shaped_call *calls, uint32_t n,
+		       struct shape_search *ret);
+/* Once after call_shapes_begin(), and once more. */
+void call_shapes_fetch_hash(const struct call_shapes *s, struct shape_search *search);
+void call_shapes_fetch_shape(const struct call_shapes *s, const struct shape_search *search);
+/* Then, in the order of the runs: *ret_handle is for call_shapes_number(); SHAPE_NONE when all numbers are
+ * taken. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */
+int call_shapes_add(struct call_shapes *s, const struct shaped_call *calls, uint32_t n,
+		    const struct shape_search *search, uint32_t *ret_handle, struct pt_error *e);
 /* After the last run: numbers the shapes and fills the table. 0, or -1. */
 int call_shapes_finish(struct call_shapes *s, struct pt_error *e);
 /* After call_shapes_finish(): the shape's number in the table, from 1. */

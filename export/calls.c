@@ -13,7 +13,20 @@
 
 enum {
 	RECENT_RUNS = 1 << 16, /* runs whose times are kept; calls from before store their own */
-	POLL_RUNS = 8192       /* runs with calls between two polls */
+	POLL_RUNS = 8192,      /* runs with calls between two polls */
+	SEARCHES = 4	       /* runs whose calls are held or looked for at a time: one for each step */
+};
+
+/* The calls that return in a run. */
+struct held_calls {
+	struct ptr_call calls[SHAPE_CALLS];
+	uint32_t count;
+	/* From prepare() on: */
+	uint32_t path;		      /* the smallest */
+	uint32_t callers;	      /* that are not among them, */
+	uint32_t depths[SHAPE_CALLS]; /* at these depths */
+	struct shaped_call shaped[SHAPE_CALLS];
+	struct shape_search search;
 };
 
 /* What waits in the scratch file: the calls that return in a run, or a single one that fits no shape. */
@@ -43,9 +56,10 @@ struct calls {
 	struct spool spool;
 	uint64_t count;			    /* calls in the spool */
 	uint64_t recent[RECENT_RUNS], runs; /* run n's time at n % RECENT_RUNS; the last run's number */
-	/* The calls that return in the present run */
-	struct ptr_call held[SHAPE_CALLS];
-	uint32_t held_count;
+	/* The calls that return in the present run, number `held` at held % SEARCHES; and in those before it,
+	 * which are not stored yet, from number `searched` on. */
+	struct held_calls of_runs[SEARCHES];
+	uint64_t held, searched;
 	struct stored stored; /* that is written or read */
 	struct group_calls group;
 };
@@ -196,21 +210,23 @@ static uint32_t elapsed_of(const struct ptr_call *r)
 	return timed ? (uint32_t)(r->return_tsc - r->call_tsc) + 1 : 0;
 }
 
-/* The held calls, of a shape that has a handle, go to the scratch file. depths: of those whose
- * callers are elsewhere. */
-static int put_shaped(struct calls *c, uint32_t n, const uint32_t *depths, struct pt_error *e)
+/* They go to the scratch file, of a shape that has a handle. */
+static int put_shaped(struct calls *c, const struct held_calls *h, uint32_t shape, struct pt_error *e)
 {
 	uint32_t cyc[SHAPE_CALLS], any_cyc = 0;
 	struct stored *s = &c->stored;
 	char *p = s->u.arrays;
 
-	s->return_run = c->held->return_branch / PTR_RUN_BRANCHES;
-	s->return_tsc = c->held->return_tsc;
-	s->thread = c->held->thread;
-	s->n = n;
+	s->return_run = h->calls->return_branch / PTR_RUN_BRANCHES;
+	s->return_tsc = h->calls->return_tsc;
+	s->thread = h->calls->thread;
+	s->shape = shape;
+	s->path = h->path;
+	s->callers = h->callers;
+	s->n = h->count;
 	s->elapsed = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct ptr_call *r = &c->held[i];
+	for (uint32_t i = 0; i < h->count; i++) {
+		const struct ptr_call *r = &h->calls[i];
 		uint32_t elapsed = elapsed_of(r);
 
 		if (elapsed > s->elapsed)
@@ -219,62 +235,93 @@ static int put_shaped(struct calls *c, uint32_t n, const uint32_t *depths, struc
 		if (callers_returned(c->callers, r->stack, r->depth, ++c->count, e) < 0)
 			return -1;
 	}
-	for (uint32_t i = 0; i < s->callers; i++, p += sizeof(uint64_t)) {
+	for (uint32_t i = 0; i < h->callers; i++, p += sizeof(uint64_t)) {
 		uint64_t place;
 
-		/* find_callers() filled in s->callers of them. */
-		/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage) */
-		if (callers_wait(c->callers, c->held->stack, depths[i], &place, e) < 0)
+		if (callers_wait(c->callers, h->calls->stack, h->depths[i], &place, e) < 0)
 			return -1;
 		memcpy(p, &place, sizeof place);
 	}
 	s->has_cyc = any_cyc != 0;
 	if (any_cyc) {
-		memcpy(p, cyc, n * sizeof *cyc);
-		p += n * sizeof *cyc;
+		memcpy(p, cyc, h->count * sizeof *cyc);
+		p += h->count * sizeof *cyc;
 	}
 	s->rest = (uint32_t)(p - s->u.arrays);
 	return spool_write(&c->spool, s, STORED_HEAD + s->rest, e);
 }
 
+static struct held_calls *held_at(struct calls *c, uint64_t number)
+{
+	return &c->of_runs[number % SEARCHES];
+}
+
+/* The run that is searched for longest. */
+static int put_first(struct calls *c, struct pt_error *e)
+{
+	const struct held_calls *h = held_at(c, c->searched++);
+	uint32_t shape;
+
+	if (call_paths_least(c->paths, h->path, e) < 0 ||
+	    call_shapes_add(c->shapes, h->shaped, h->count, &h->search, &shape, e) < 0)
+		return -1;
+	if (shape != SHAPE_NONE)
+		return put_shaped(c, h, shape, e);
+	for (uint32_t i = 0; i < h->count; i++)
+		if (put_whole(c, &h->calls[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+/* All calls of the run have come: it is searched, and those before it are a step further. */
+static int end_run(struct calls *c, struct pt_error *e)
+{
+	struct held_calls *h = held_at(c, c->held);
+	uint64_t n = c->held;
+
+	if (!h->count)
+		return 0;
+	h->path = fill_shape(h->calls, h->count, h->shaped);
+	h->callers = find_callers(h->calls, h->count, h->shaped, h->depths);
+	call_shapes_begin(c->shapes, h->shaped, h->count, &h->search);
+	if (n >= c->searched + 1)
+		call_shapes_fetch_hash(c->shapes, &held_at(c, n - 1)->search);
+	if (n >= c->searched + 2)
+		call_shapes_fetch_shape(c->shapes, &held_at(c, n - 2)->search);
+	if (n >= c->searched + 3 && put_first(c, e) < 0)
+		return -1;
+	held_at(c, ++c->held)->count = 0;
+	return 0;
+}
+
+/* No calls are held after that. */
 static int put_held(struct calls *c, struct pt_error *e)
 {
-	uint32_t n = c->held_count, depths[SHAPE_CALLS];
-	struct shaped_call calls[SHAPE_CALLS];
-	struct stored *s = &c->stored;
-
-	if (!n)
-		return 0;
-	c->held_count = 0;
-	s->path = fill_shape(c->held, n, calls);
-	s->callers = find_callers(c->held, n, calls, depths);
-	if (call_paths_least(c->paths, s->path, e) < 0 ||
-	    call_shapes_add(c->shapes, calls, n, &s->shape, e) < 0)
+	if (end_run(c, e) < 0)
 		return -1;
-	if (s->shape != SHAPE_NONE)
-		return put_shaped(c, n, depths, e);
-	for (uint32_t i = 0; i < n; i++)
-		if (put_whole(c, &c->held[i], e) < 0)
+	while (c->searched < c->held)
+		if (put_first(c, e) < 0)
 			return -1;
 	return 0;
 }
 
 int calls_add(struct calls *c, const struct ptr_call *call, struct pt_error *e)
 {
-	bool fits = fits_shape(c, call);
-	const struct ptr_call *first = c->held;
+	struct held_calls *h = held_at(c, c->held);
+	const struct ptr_call *first = h->calls;
 
 	if (call_paths_sum(c->paths, call, e) < 0)
 		return -1;
-	if (c->held_count &&
-	    (!fits || c->held_count == SHAPE_CALLS || first->thread != call->thread ||
-	     first->stack != call->stack ||
-	     first->return_branch / PTR_RUN_BRANCHES != call->return_branch / PTR_RUN_BRANCHES) &&
-	    put_held(c, e) < 0)
-		return -1;
-	if (!fits)
-		return put_whole(c, call, e);
-	c->held[c->held_count++] = *call;
+	if (!fits_shape(c, call))
+		return put_held(c, e) < 0 ? -1 : put_whole(c, call, e);
+	if (h->count &&
+	    (h->count == SHAPE_CALLS || first->thread != call->thread || first->stack != call->stack ||
+	     first->return_branch / PTR_RUN_BRANCHES != call->return_branch / PTR_RUN_BRANCHES)) {
+		if (end_run(c, e) < 0)
+			return -1;
+		h = held_at(c, c->held);
+	}
+	h->calls[h->count++] = *call;
 	return 0;
 }
 

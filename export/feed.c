@@ -12,7 +12,8 @@
 enum {
 	BATCHES = 4,
 	BATCHES_WAKE = 2, /* that wait before a thread that sleeps is woken: that is dear */
-	BATCH_BYTES = 1 << 19
+	BATCH_BYTES = 1 << 19,
+	FETCHED = 8 /* messages ahead */
 };
 
 /* Messages one after another, each after its size with what aligns the next one. */
@@ -27,6 +28,7 @@ struct head {
 
 struct feed {
 	feed_take take;
+	feed_fetch fetch;
 	void *arg;
 	const char *what;
 	struct batch batches[BATCHES], *filled;
@@ -43,13 +45,27 @@ struct feed {
 
 /* ---- Taking -------------------------------------------------------------------------------------------- */
 
+static size_t fetch_one(const struct feed *f, const struct batch *b, size_t at)
+{
+	const struct head *head = (const void *)(b->data + at);
+
+	if (!f->fetch || at >= b->bytes)
+		return at;
+	f->fetch(f->arg, head + 1);
+	return at + head->bytes;
+}
+
 static int take_batch(const struct feed *f, struct batch *b, struct pt_error *e)
 {
+	size_t ahead = 0;
 	int ret = 0;
 
+	for (int i = 0; i < FETCHED; i++)
+		ahead = fetch_one(f, b, ahead);
 	for (size_t at = 0; !ret && at < b->bytes;) {
 		const struct head *head = (const void *)(b->data + at);
 
+		ahead = fetch_one(f, b, ahead);
 		ret = f->take(f->arg, head + 1, e);
 		at += head->bytes;
 	}
@@ -175,7 +191,8 @@ int feed_settle(struct feed *f, struct pt_error *e)
 
 /* ---- Beginning and end --------------------------------------------------------------------------------- */
 
-struct feed *feed_create(feed_take take, void *arg, bool threaded, const char *what, struct pt_error *e)
+struct feed *feed_create(feed_take take, feed_fetch fetch, void *arg, bool threaded, const char *what,
+			 struct pt_error *e)
 {
 	struct feed *f = calloc(1, sizeof *f);
 
@@ -184,6 +201,7 @@ struct feed *feed_create(feed_take take, void *arg, bool threaded, const char *w
 		return NULL;
 	}
 	f->take = take;
+	f->fetch = fetch;
 	f->arg = arg;
 	f->what = what;
 	f->filled = &f->batches[0];

@@ -15,9 +15,13 @@ struct feed;
 /* A message: what feed_give() got. 0, or -1: after that none is taken any more. */
 typedef int (*feed_take)(void *arg, const void *message, struct pt_error *e);
 
-/* threaded: in a thread of its own, if one can be had. what: for "no memory for what". NULL:
- * PT_ERR_NO_MEMORY. */
-struct feed *feed_create(feed_take take, void *arg, bool threaded, const char *what, struct pt_error *e);
+/* A message that will be taken soon: what is read then can be fetched into the caches. */
+typedef void (*feed_fetch)(void *arg, const void *message);
+
+/* fetch: NULL, or called some messages ahead. threaded: in a thread of its own, if one can be had. what: for
+ * "no memory for what". NULL: PT_ERR_NO_MEMORY. */
+struct feed *feed_create(feed_take take, feed_fetch fetch, void *arg, bool threaded, const char *what,
+			 struct pt_error *e);
 /* Messages that were not taken yet are dropped. NULL is fine. */
 void feed_destroy(struct feed *f);
 

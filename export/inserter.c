@@ -84,7 +84,7 @@ struct inserter *inserter_create(sqlite3 *db, bool threaded, struct pt_error *e)
 		return NULL;
 	}
 	r->db = db;
-	r->feed = feed_create(insert_row, r, threaded && sqlite3_threadsafe(), "rows", e);
+	r->feed = feed_create(insert_row, NULL, r, threaded && sqlite3_threadsafe(), "rows", e);
 	if (r->feed)
 		return r;
 	free(r);

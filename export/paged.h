@@ -32,6 +32,17 @@ void paged_deinit(struct paged *p); /* a zeroed one is fine */
 /* Not to be called: for paged_read(). */
 void *paged_load(struct paged *p, uint64_t page, struct pt_error *e);
 
+/* Record i will be asked for soon: it is fetched into the caches, if it is in memory. */
+static inline void paged_fetch(const struct paged *p, uint64_t i)
+{
+	uint64_t slot = i >> PAGED_BITS & (p->slots - 1);
+	const unsigned char *record =
+	    p->pages + ((slot << PAGED_BITS) + (i & ((1u << PAGED_BITS) - 1))) * p->size;
+
+	__builtin_prefetch(record);
+	__builtin_prefetch(record + p->size - 1);
+}
+
 /* Record i, to be read until the next call. One that was never asked for is zeros. NULL: PT_ERR_IO. */
 static inline const void *paged_read(struct paged *p, uint64_t i, struct pt_error *e)
 {

@@ -10,7 +10,8 @@
 
 enum {
 	SUMS_MAX = 1 << 18, /* in memory */
-	READ_SUMS = 256	    /* of a part, at a time */
+	READ_SUMS = 256,    /* of a part, at a time */
+	FETCHED = 4	    /* between the two steps of fetching sums */
 };
 
 /* Sums in order, each thread and path once: a part of the file, or what is in memory. */
@@ -24,6 +25,9 @@ struct thread_paths {
 	struct thread_path *sums; /* number n at n - 1 */
 	size_t count, room;
 	struct pt_hash by_key; /* of numbers */
+	/* Whose slots were fetched last, by their keys: what they lead to is fetched some later. */
+	uint64_t fetched[FETCHED];
+	unsigned fetched_at;
 	int scratch;
 	uint64_t written; /* sums in the file */
 	/* When they are merged a heap: the part with the least sum is the first. */
@@ -64,6 +68,19 @@ void thread_paths_destroy(struct thread_paths *t)
 static uint64_t key_of(uint32_t thread, uint32_t path)
 {
 	return pt_hash_mix((uint64_t)thread << 32 | path);
+}
+
+void thread_paths_fetch(struct thread_paths *t, uint32_t thread, uint32_t path)
+{
+	uint64_t *before = &t->fetched[t->fetched_at++ % FETCHED], key = key_of(thread, path);
+	uint32_t number = t->by_key.slots[pt_hash_first(&t->by_key, *before)];
+
+	if (!t->count)
+		return;
+	__builtin_prefetch(&t->by_key.slots[pt_hash_first(&t->by_key, key)]);
+	if (number)
+		__builtin_prefetch(&t->sums[number - 1]);
+	*before = key;
 }
 
 static uint64_t key_of_number(const void *sums, uint32_t n)

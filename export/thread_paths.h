@@ -23,6 +23,8 @@ struct thread_paths;
 /* scratch: a file of the caller's. NULL: PT_ERR_NO_MEMORY. */
 struct thread_paths *thread_paths_create(int scratch, struct pt_error *e);
 void thread_paths_destroy(struct thread_paths *t); /* NULL is fine */
+/* They may be added to soon. */
+void thread_paths_fetch(struct thread_paths *t, uint32_t thread, uint32_t path);
 /* Adds to the sums of its thread and path. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */
 int thread_paths_add(struct thread_paths *t, const struct thread_path *add, struct pt_error *e);
 /* To the first one. Nothing is added after that. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */
