@@ -269,7 +269,7 @@ struct pt_segments *pt_segments_create(const struct pt_segments_options *options
 	p->config.arg = p;
 	p->last_given = &p->first_given;
 	p->decoding_max = 1;
-	p->out_max = 8 * options->threads + 64;
+	p->out_max = 4 * options->threads + 64;
 	pt_thread_pool_add(options->pool, work, p);
 	return p;
 }
