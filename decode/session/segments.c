@@ -198,9 +198,11 @@ static bool read_code(void *arg, struct img_space *space, uint64_t ip)
 	struct reading r = {.space = space, .ip = ip};
 
 	pthread_mutex_lock(&p->mutex);
-	r.next = p->readings;
-	p->readings = &r;
-	pthread_cond_broadcast(&p->done);
+	if (!p->ends) { /* else no one would take it out of the list */
+		r.next = p->readings;
+		p->readings = &r;
+		pthread_cond_broadcast(&p->done);
+	}
 	while (r.state == READING_WAITS && !p->ends)
 		pthread_cond_wait(&p->read, &p->mutex);
 	pthread_mutex_unlock(&p->mutex);
@@ -280,6 +282,7 @@ void pt_segments_end(struct pt_segments *p)
 		return;
 	pthread_mutex_lock(&p->mutex);
 	p->ends = true;
+	p->readings = NULL; /* they are their threads', which go on without */
 	pthread_cond_broadcast(&p->read);
 	pthread_mutex_unlock(&p->mutex);
 }
@@ -547,7 +550,8 @@ static void give_up(struct pt_segments *p, struct worker *w)
 		return;
 	w->full = false;
 	p->full--;
-	pt_thread_pool_wake_all(p->options.pool);
+	if (!p->ends)
+		pt_thread_pool_wake_all(p->options.pool);
 }
 
 /* Removes the first job. The mutex is held. */
