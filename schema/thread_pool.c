@@ -26,9 +26,9 @@ struct pt_thread_pool {
 	unsigned count, max;
 	pthread_mutex_t mutex;
 	pthread_cond_t work;
-	/* How often work has come, so that none comes unseen between asking for it and sleeping. A thread counts
-	 * itself as sleeping before it looks at `comings` for the last time, who brings work looks the other way
-	 * round: one of the two sees the other. */
+	/* How often work has come, so that none comes unseen between asking for it and sleeping. A thread
+	 * counts itself as sleeping before it looks at `comings` for the last time, who brings work does it
+	 * the other way round: one of the two sees the other. */
 	atomic_uint comings, sleeping;
 	atomic_bool ends;
 };

@@ -97,8 +97,8 @@ uint32_t pt_segment_position(const struct segment_taking *t, uint32_t local);
 
 struct pt_segment_numbers {
 	const struct pt_graph *from; /* the decoder's graph */
-	/* By its numbers; 0: not asked for yet. A path's is twice that in the flow's graph, and 1 more if it is of
-	 * the kernel's code: so the decoder's graph need not be read for that, which is far away. */
+	/* By its numbers; 0: not asked for yet. A path's is twice that in the flow's graph, and 1 more if it
+	 * is of the kernel's code: so the decoder's graph need not be read for that, which is far away. */
 	uint32_t *paths, *edges;
 };
 

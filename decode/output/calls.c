@@ -20,9 +20,9 @@
 #define BATCH_STEPS  1024
 #define BATCH_RUNS   4096
 #define BATCHES_WAKE 4 /* that wait before a thread is woken */
-/* Every so many batches call paths are forgotten, if there are too many: always after the same steps, with no
- * shard at work, so that the records are the same with one thread and with many. */
-#define BATCHES_SETTLE 16
+/* Once there have been so many call paths that some may have to be forgotten, that is done every so many
+ * batches: always after the same steps, with no shard at work, so that the records are those of one thread. */
+#define BATCHES_SETTLE 32
 #define SHARDS_MAX     8
 
 /* Steps of one shard, from a WHO or the batch's first one on. */
@@ -36,9 +36,8 @@ struct turn {
 /* What a shard has made of its turns. */
 struct part {
 	struct pt_call_records records;
-	size_t
-	    turns; /* that it has come by, of all shards', but for the last one's steps that were added since */
-	size_t taken; /* steps, of all shards' */
+	size_t taken; /* steps that it has come by, of all shards', */
+	size_t turns; /* and turns that it need not look at again */
 	bool no_memory;
 };
 
@@ -78,6 +77,7 @@ struct pt_calls {
 	struct pt_call_roles *roles;
 	struct pt_call_threads *threads;
 	struct pt_call_paths *paths; /* NULL: no step has come */
+	uint32_t path_count;	     /* that have numbers */
 	bool any_who;		     /* a step has come */
 	struct who who;		     /* of the last one */
 	unsigned who_shard;
@@ -190,8 +190,8 @@ static void take_batch(struct shard *s, unsigned number, struct batch *b)
 	part->taken = b->count;
 }
 
-/* A shard that has something to do, and does nothing: that is the furthest behind. It is busy then. NULL: none.
- * The mutex is held. */
+/* A shard that has something to do, and does nothing: the one that is furthest behind. It is busy then. NULL:
+ * none. The mutex is held. */
 static struct shard *begin_shard(struct pt_calls *c)
 {
 	struct shard *last = NULL;
@@ -271,7 +271,7 @@ static void give(struct pt_calls *c)
 		wait_for_shards(c, c->given);
 	else if (waiting >= BATCHES_WAKE)
 		pt_thread_pool_wake(c->pool);
-	if (c->paths && c->given % BATCHES_SETTLE == 0) {
+	if (c->given % BATCHES_SETTLE == 0 && c->path_count >= c->emit->call_paths / 2) {
 		wait_for_shards(c, c->given);
 		pt_call_paths_settle(c->paths);
 	}
@@ -300,6 +300,7 @@ static void put_path(struct pt_calls *c, const struct pt_new_call_path *p)
 		return;
 	number = pt_emit_put(m, ptr_put_call_path(m->writer, &r, &m->error));
 	pt_call_path_set_number(c->paths, p->id, number);
+	c->path_count++;
 }
 
 static uint32_t number_of(const void *paths, uint32_t id)

@@ -2,9 +2,9 @@
  * sums.h - what of a trace is summed up and not written (schema/records.h, "Detail"): executions of paths,
  * calls of call paths, and at the level "sums" what threads did on CPUs.
  *
- * Below emit.h and calls.h, which ask pt_emit_writes() (definitions.h) and come here with the rest, but for calls (call_sums.h). Memory
- * grows with distinct paths, call paths and threads, and not with time. All functions keep a failure in
- * emit, as those of definitions.h.
+ * Below emit.h and calls.h, which ask pt_emit_writes() (definitions.h) and come here with the rest, but for
+ * calls (call_sums.h). Memory grows with distinct paths, call paths and threads, and not with time. All
+ * functions keep a failure in emit, as those of definitions.h.
  */
 #ifndef DECODE_OUTPUT_SUMS_H
 #define DECODE_OUTPUT_SUMS_H

@@ -74,8 +74,8 @@ struct pt_segments {
 	struct pt_segments_options options;
 	struct pt_segment_config config;
 	struct worker *workers; /* by the pool's threads */
-	/* Of the pool's threads: that decode; that may, as many as there is work for; of the first, those that are
-	 * full. */
+	/* Of the pool's threads: that decode; that may, as many as there is work for; of the first, those that
+	 * are full. */
 	unsigned decoding, decoding_max, full;
 	unsigned asked, late; /* since there was a thread more: jobs that the session's thread came to, and of
 				 them, those that were not done */
@@ -455,13 +455,14 @@ static void count_use(struct pt_segment_jobs *jobs, const struct pt_segment_job 
 }
 
 /*
- * With one thread besides the session's a job costs more than it saves where runs are short, as they are with CYC
- * packets: to take a run over costs nearly as much as to decode it. And it is for nothing when all wait for who
- * reads the records.
+ * With one thread besides the session's a job costs more than it saves where runs are short, as they are with
+ * CYC packets, which the flow has seen when it has seen anything: to take a run over costs nearly as much as to
+ * decode it. And it is for nothing when all wait for who reads the records.
  */
 static bool pays(const struct pt_segments *p, const struct pt_segment_job *job, const struct stream *st)
 {
-	return !p->options.every_other || (!job->task.has_cyc && !ptr_writer_waits(st->session->emit.writer));
+	return !p->options.every_other || (pt_flow_counts(st->flow)->packets && !job->task.has_cyc &&
+					   !ptr_writer_waits(st->session->emit.writer));
 }
 
 /* The job's turn to be given has come. The mutex is held. False: too many are out. */

@@ -212,8 +212,8 @@ static void put_clock(void)
 	ok(ptc_put_meta(w, "time_zero", "0", &error));
 }
 
-/* What has come of all streams up to that place: all up to the last TSC packet before it. *packet: the first one
- * after the round before. */
+/* What has come of all streams up to that place: all up to the last TSC packet before it. *packet: the first
+ * one after the round before. */
 static void put_round(size_t at, size_t *packet)
 {
 	size_t before = *packet;
