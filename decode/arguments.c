@@ -188,7 +188,7 @@ static const struct pt_option options[] = {
      .set = set_quick},
     {"jobs", 'j', "N", "decode with N threads (all CPUs that may be used)", .set = set_jobs},
     {"memory", 0, "MB",
-     "for decoded code and paths, 1 to 4000 (160, and up to 1024 where the same code would be decoded over "
+     "for decoded code and paths, 1 to 4000 (160, and up to 640 where the same code would be decoded over "
      "and over); when it is used up, they are discarded and decoded again",
      .set = set_memory},
 

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define BLOCK_INSNS_MAX 4096 /* a longer straight run is several blocks */
+_Static_assert(BLOCK_INSNS_MAX * 15 <= UINT16_MAX, "pt_block.bytes");
+_Static_assert(sizeof(struct pt_block) == 32, "half a cache line");
 
 static bool is_branch(unsigned cls)
 {
@@ -37,7 +39,7 @@ static bool rehash(struct pt_graph *g)
 			i = (i + 1) & mask;
 		hash[i] = b;
 	}
-	free(g->block_hash);
+	pt_table_destroy(g->block_hash, (size_t)g->block_mask + 1, sizeof *hash);
 	g->block_hash = hash;
 	g->block_mask = mask;
 	return true;
@@ -101,8 +103,8 @@ static int decode_at(struct pt_code *code, uint64_t ip, enum insn_mode mode, str
 static void end_dead(struct pt_block *b, enum pt_dead why)
 {
 	b->dead = true;
-	b->why = (uint8_t)why;
-	b->next_ip = b->term_ip;
+	b->why = why & 3;
+	b->bytes = b->term_bytes;
 	b->cls = INSN_OTHER;
 }
 
@@ -125,11 +127,11 @@ static bool is_filling(struct pt_code *code, uint64_t ip)
 /* Decodes straight code from b->ip on. */
 static void decode(struct pt_block *b, struct pt_code *code)
 {
-	uint64_t ip = b->ip;
 	const uint8_t *p = NULL;
 	size_t n = 0; /* bytes at p, which is ip's */
 
 	for (;;) {
+		uint64_t ip = pt_block_next_ip(b);
 		struct insn in;
 		int len;
 
@@ -143,7 +145,7 @@ static void decode(struct pt_block *b, struct pt_code *code)
 			p += len;
 			n -= (size_t)len;
 		}
-		b->term_ip = ip;
+		b->term_bytes = b->bytes;
 		if (len < 0) {
 			end_dead(b, len == INSN_TRUNCATED ? PT_DEAD_NO_CODE : PT_DEAD_BAD_INSN);
 			return;
@@ -158,15 +160,13 @@ static void decode(struct pt_block *b, struct pt_code *code)
 		}
 		b->insns++;
 		b->mov_cr3 |= in.cls == INSN_MOV_CR3;
-		ip += (uint64_t)len;
-		if (b->mode != INSN_64)
-			ip &= 0xffffffff;
-		b->next_ip = ip;
+		b->bytes = (uint16_t)(b->bytes + len);
 		if (is_branch(in.cls)) {
 			b->cls = in.cls;
 			b->rel0 = in.rel == 0;
 			if (is_direct(in.cls))
-				b->target = insn_target(&in, b->term_ip, b->mode);
+				b->displacement =
+				    (int32_t)(insn_target(&in, ip, b->mode) - pt_block_next_ip(b));
 			return;
 		}
 		if (b->insns == BLOCK_INSNS_MAX) {
@@ -220,16 +220,16 @@ struct pt_block *pt_graph_block(struct pt_graph *g, struct pt_code *code, uint64
 		     i = (i + 1) & g->block_mask)
 			;
 	}
-	if (g->block_count >= g->block_limit)
-		g->cache_full = true;
+	pt_graph_watch_room(g, g->block_count, g->block_room);
+	pt_graph_add_bytes(g, &g->code_bytes, sizeof *b + 2 * sizeof *g->block_hash);
 	g->block_hash[i] = g->block_count;
 	b = &g->blocks[g->block_count++];
 	b->ip = ip;
 	b->code = code->id;
-	b->mode = (uint8_t)mode;
+	b->mode = mode & 3;
 	decode_all(g, b, code);
 	if (!code->peeks)
-		img_space_use(code->space, b->ip, b->next_ip);
+		img_space_use(code->space, b->ip, pt_block_next_ip(b));
 	if (b->dead && b->why == PT_DEAD_NO_CODE)
 		code->holes = true;
 	return b;
@@ -241,7 +241,7 @@ struct pt_block *pt_graph_next_block(struct pt_graph *g, struct pt_block *b)
 
 	if (b->next)
 		return &g->blocks[b->next];
-	next = pt_graph_block(g, g->codes[b->code], b->next_ip, b->mode);
+	next = pt_graph_block(g, g->codes[b->code], pt_block_next_ip(b), b->mode);
 	if (next)
 		b->next = (uint32_t)(next - g->blocks);
 	return next;
@@ -257,7 +257,7 @@ int pt_graph_insns_before(struct pt_graph *g, const struct pt_block *b, uint64_t
 	for (; at < ip; n++) {
 		struct insn in;
 
-		len = at < b->term_ip ? decode_at(code, at, b->mode, &in) : -1;
+		len = at < pt_block_term_ip(b) ? decode_at(code, at, b->mode, &in) : -1;
 		if (len < 0)
 			break;
 		at += (uint64_t)len;
@@ -273,7 +273,7 @@ uint64_t pt_graph_find(struct pt_graph *g, const struct pt_block *b, enum insn_c
 	uint32_t n = 0;
 
 	read_begin(code);
-	while (at < b->term_ip && !found) {
+	while (at < pt_block_term_ip(b) && !found) {
 		struct insn in;
 		int len = decode_at(code, at, b->mode, &in);
 

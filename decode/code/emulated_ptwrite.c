@@ -22,7 +22,8 @@ static bool read_straight(struct pt_emulated *e, struct pt_graph *g, struct pt_c
 {
 	struct pt_block *b = pt_graph_block(g, code, e->at, INSN_64);
 
-	while (b && !b->dead && b->term_ip != from && !(async && from >= b->ip && from < b->next_ip)) {
+	while (b && !b->dead && pt_block_term_ip(b) != from &&
+	       !(async && from >= b->ip && from < pt_block_next_ip(b))) {
 		if (b->cls == INSN_JCC && !add_bit(e, 0))
 			return false;
 		if (b->cls != INSN_JCC && b->cls != INSN_OTHER) {

@@ -16,23 +16,25 @@
 #define ROOM_PATHS	(8u << 20)
 #define ROOM_PATH_EDGES (64u << 20)
 
-/* Of pt_graph_may_grow(), by what pt_graph_limit() counts: that is twice what it takes. */
-#define MOST_BYTES ((uint64_t)1 << 30)
+/* Of pt_graph_may_grow(). */
+#define MOST_BYTES ((uint64_t)640 << 20)
 
-#define HASH_SLOTS (1u << 12) /* at first */
-#define LIMIT_MIN  1024	      /* a graph that cannot hold the flows' return addresses would be full at once */
+#define HASH_SLOTS (1u << 12)	       /* at first */
+#define LIMIT_MIN  ((size_t)400 << 10) /* one without room for the flows' return addresses is full at once */
 
 /* A Bloom filter with one hash: a bit is set for each block. It begins anew when a quarter of them are. */
 #define KNOWN_BITS (1u << 24)
 
-/* Array, room, count: all that recycling empties; and three that it does not always empty. */
-#define RECYCLED(X)                                                                                          \
+/* Array, room, count: of paths, of the code, and of edges. What is CODE is emptied with the paths only. */
+#define CODE(X)                                                                                              \
 	X(positions, g->position_room, g->position_count)                                                    \
 	X(edge_lists, g->position_room, g->position_count)                                                   \
 	X(decisions, g->position_room, g->position_count)                                                    \
 	X(where, g->position_room, g->position_count)                                                        \
-	X(blocks, g->block_room, g->block_count)                                                             \
+	X(blocks, g->block_room, g->block_count)
+#define PATHS(X)                                                                                             \
 	X(paths, g->path_room, g->path_count)                                                                \
+	X(path_counts, g->path_room, g->path_count)                                                          \
 	X(path_edges, g->path_edge_room, g->path_edge_count)                                                 \
 	X(path_until, g->path_edge_room, g->path_edge_count)                                                 \
 	X(path_memos, PT_PATH_MEMOS, PT_PATH_MEMOS)                                                          \
@@ -54,16 +56,16 @@ int pt_graph_init(struct pt_graph *g, struct pt_error *e)
 	g->edge_room = ROOM_EDGES;
 	g->path_room = ROOM_PATHS;
 	g->path_edge_room = ROOM_PATH_EDGES;
-	RECYCLED(RESERVE)
+	CODE(RESERVE)
+	PATHS(RESERVE)
 	RESERVE(edges, g->edge_room, )
-	RESERVE(path_counts, g->path_room, )
 	pt_pages_small(g->decisions, g->position_room, sizeof *g->decisions);
 	pt_pages_small(g->path_counts, g->path_room, sizeof *g->path_counts);
 	g->jumps = calloc(PT_JUMPS, sizeof *g->jumps);
 	g->block_mask = g->edge_mask = g->path_mask = HASH_SLOTS - 1;
-	g->block_hash = calloc(HASH_SLOTS, sizeof *g->block_hash);
-	g->edge_hash = calloc(HASH_SLOTS, sizeof *g->edge_hash);
-	g->path_hash = calloc(HASH_SLOTS, sizeof *g->path_hash);
+	g->block_hash = pt_table_create(HASH_SLOTS, sizeof *g->block_hash);
+	g->edge_hash = pt_table_create(HASH_SLOTS, sizeof *g->edge_hash);
+	g->path_hash = pt_table_create(HASH_SLOTS, sizeof *g->path_hash);
 	pt_graph_limit(g, PT_GRAPH_BYTES);
 	g->position_count = g->block_count = g->edge_count = g->path_count = 1; /* 0 is none */
 	if (!ok || !g->jumps || !g->block_hash || !g->edge_hash || !g->path_hash) {
@@ -75,14 +77,14 @@ int pt_graph_init(struct pt_graph *g, struct pt_error *e)
 
 void pt_graph_deinit(struct pt_graph *g)
 {
-	RECYCLED(RELEASE)
+	CODE(RELEASE)
+	PATHS(RELEASE)
 	RELEASE(edges, g->edge_room, )
-	RELEASE(path_counts, g->path_room, )
 	RELEASE(path_stats, g->path_room, )
 	free(g->jumps);
-	free(g->block_hash);
-	free(g->edge_hash);
-	free(g->path_hash);
+	pt_table_destroy(g->block_hash, (size_t)g->block_mask + 1, sizeof *g->block_hash);
+	pt_table_destroy(g->edge_hash, (size_t)g->edge_mask + 1, sizeof *g->edge_hash);
+	pt_table_destroy(g->path_hash, (size_t)g->path_mask + 1, sizeof *g->path_hash);
 	for (uint32_t i = g->code_count; i-- > 0;)
 		if (g->codes[i]->uid == i)
 			free(g->codes[i]);
@@ -91,30 +93,11 @@ void pt_graph_deinit(struct pt_graph *g)
 	memset(g, 0, sizeof *g);
 }
 
-static void set_limit(struct pt_graph *g, size_t bytes)
+/* ---- Recycling -------------------------------------------------------------------------------------- */
+
+/* Makes room in the filter. False: there is none. */
+static bool ready_known(struct pt_graph *g)
 {
-	/* One block, one position, one path of 12 edges and two edges, with their hash slots. */
-	size_t each = sizeof *g->positions + sizeof *g->edge_lists + 1 + sizeof *g->where +
-		      sizeof *g->blocks + 2 * sizeof(uint32_t) + sizeof *g->paths + 2 * sizeof *g->path_hash +
-		      24 * sizeof(uint32_t) + 2 * (sizeof *g->edges + 2 * sizeof(uint32_t));
-	size_t n = bytes / each;
-
-	g->limit_bytes = bytes;
-	if (n < LIMIT_MIN)
-		n = LIMIT_MIN;
-	if (n > ROOM_POSITIONS / 2)
-		n = ROOM_POSITIONS / 2;
-	g->position_limit = g->block_limit = g->path_limit = (uint32_t)n;
-	g->path_edge_limit = (uint32_t)(12 * n);
-	g->edge_limit = (uint32_t)(2 * n);
-}
-
-/* Most blocks were there already when it was recycled before. (Other code, and other versions of it, are other
- * blocks.) All of them are from then on. */
-static bool repeats_itself(struct pt_graph *g)
-{
-	uint32_t again = 0;
-
 	if (!g->known)
 		g->known = pt_pages_reserve(KNOWN_BITS / 64, sizeof *g->known);
 	if (!g->known)
@@ -123,46 +106,104 @@ static bool repeats_itself(struct pt_graph *g)
 		pt_pages_wipe(g->known, KNOWN_BITS / 64, sizeof *g->known);
 		g->known_count = 0;
 	}
-	for (uint32_t i = 1; i < g->block_count; i++) {
-		uint64_t bit = pt_hash_mix(g->blocks[i].ip ^ (uint64_t)g->blocks[i].code << 48) % KNOWN_BITS;
-		bool known = g->known[bit / 64] >> bit % 64 & 1;
+	return true;
+}
 
-		again += known;
-		g->known_count += !known;
-		g->known[bit / 64] |= (uint64_t)1 << bit % 64;
-	}
-	return again > g->block_count / 2;
+/* It was there when the graph was recycled before. It is from now on. */
+static bool was_known(struct pt_graph *g, uint64_t hash)
+{
+	uint64_t bit = hash % KNOWN_BITS;
+	bool known = g->known[bit / 64] >> bit % 64 & 1;
+
+	g->known_count += !known;
+	g->known[bit / 64] |= (uint64_t)1 << bit % 64;
+	return known;
+}
+
+/*
+ * Most blocks, or paths, were there when the graph was recycled before, and were executed hardly more often
+ * than they were made. (Other code, and other versions of it, are other blocks.)
+ */
+static bool blocks_return(struct pt_graph *g)
+{
+	uint64_t again = 0, executed = 0;
+
+	for (uint32_t i = 1; i < g->block_count; i++)
+		again += was_known(g, pt_hash_mix(g->blocks[i].ip ^ (uint64_t)g->blocks[i].code << 48));
+	for (uint32_t i = 1; i < g->path_count; i++)
+		executed += g->paths[i].times * g->paths[i].count;
+	return again > g->block_count / 2 && executed / 4 < g->block_count;
+}
+
+static bool paths_return(struct pt_graph *g)
+{
+	uint64_t again = 0, executed = 0;
+
+	for (uint32_t i = 0; i <= g->path_mask; i++)
+		if (g->path_hash[i].path)
+			again += was_known(g, g->path_hash[i].high);
+	for (uint32_t i = 1; i < g->path_count; i++)
+		executed += g->paths[i].times;
+	return again > g->path_count / 2 && executed / 3 < g->path_count / 2;
+}
+
+static void forget_paths(struct pt_graph *g)
+{
+	struct pt_graph_sums sums;
+
+	pt_graph_sum(g, &sums);
+	g->sums = sums;
+	PATHS(WIPE)
+	if (g->path_stats)
+		WIPE(path_stats, , g->path_count)
+	memset(g->path_hash, 0, ((size_t)g->path_mask + 1) * sizeof *g->path_hash);
+	g->path_count = 1;
+	g->path_edge_count = 0;
+	g->path_bytes = 0;
+}
+
+static void forget_code(struct pt_graph *g)
+{
+	CODE(WIPE)
+	memset(g->jumps, 0, PT_JUMPS * sizeof *g->jumps);
+	memset(g->block_hash, 0, ((size_t)g->block_mask + 1) * sizeof *g->block_hash);
+	g->position_count = g->block_count = 1;
+	g->code_bytes = 0;
+}
+
+static void forget_edges(struct pt_graph *g)
+{
+	WIPE(edges, , g->edge_count)
+	memset(g->edge_hash, 0, ((size_t)g->edge_mask + 1) * sizeof *g->edge_hash);
+	g->edge_count = 1;
+	g->edge_bytes = 0;
+}
+
+static bool much(const struct pt_graph *g, size_t bytes, uint32_t count, uint32_t room)
+{
+	return bytes >= g->limit_bytes / 4 || count >= room / 2;
 }
 
 void pt_graph_recycle(struct pt_graph *g)
 {
-	struct pt_graph_sums sums;
+	bool paths_alone = much(g, g->path_bytes, g->path_count, g->path_room) ||
+			   g->path_edge_count >= g->path_edge_room / 2;
 
-	if (2 * g->limit_bytes <= g->most_bytes && repeats_itself(g))
-		set_limit(g, 2 * g->limit_bytes);
-	pt_graph_sum(g, &sums);
-	g->sums = sums;
-	RECYCLED(WIPE)
-	WIPE(path_counts, , g->path_count)
-	if (g->path_stats)
-		WIPE(path_stats, , g->path_count)
-	memset(g->jumps, 0, PT_JUMPS * sizeof *g->jumps);
-	memset(g->block_hash, 0, ((size_t)g->block_mask + 1) * sizeof *g->block_hash);
-	memset(g->path_hash, 0, ((size_t)g->path_mask + 1) * sizeof *g->path_hash);
-	g->position_count = g->block_count = g->path_count = 1;
-	g->path_edge_count = 0;
-	if (g->edge_count >= g->edge_limit) {
-		WIPE(edges, , g->edge_count)
-		memset(g->edge_hash, 0, ((size_t)g->edge_mask + 1) * sizeof *g->edge_hash);
-		g->edge_count = 1;
+	if (2 * g->limit_bytes <= g->most_bytes && ready_known(g) &&
+	    (paths_alone ? paths_return(g) : blocks_return(g)))
+		g->limit_bytes *= 2;
+	forget_paths(g);
+	if (!paths_alone) {
+		forget_code(g);
+		if (much(g, g->edge_bytes, g->edge_count, g->edge_room))
+			forget_edges(g);
 	}
 	g->cache_full = false;
 }
 
 void pt_graph_limit(struct pt_graph *g, size_t bytes)
 {
-	set_limit(g, bytes);
-	g->most_bytes = bytes;
+	g->limit_bytes = g->most_bytes = bytes < LIMIT_MIN ? LIMIT_MIN : bytes;
 }
 
 void pt_graph_may_grow(struct pt_graph *g, unsigned graphs)

@@ -99,18 +99,18 @@ struct pt_graph {
 	uint32_t path_count, path_room;
 	struct pt_path_slot *path_hash;
 	uint32_t path_mask;
-	uint32_t *path_edges; /* edges of all paths, one path after the other */
-	/* parallel: instructions from the path's start up to each edge's branch, inclusive */
-	uint32_t *path_until;
+	uint32_t *path_edges;		  /* edges of all paths, one path after the other */
+	uint16_t *path_until;		  /* parallel, see pt_path_insns_until() */
 	struct pt_path_stats *path_stats; /* parallel to paths; NULL unless pt_graph_count_stats() */
 	uint32_t path_edge_count, path_edge_room;
 	struct pt_code **codes;
 	uint32_t code_count;
-	uint32_t position_limit, block_limit, edge_limit, path_limit, path_edge_limit;
-	size_t limit_bytes, most_bytes; /* these are by; pt_graph_may_grow() */
-	uint64_t *known; /* bits: blocks that it had when it was recycled (graph.c); NULL: it was not */
+	/* Of what is there, without the memos: positions and blocks; edges; paths. */
+	size_t code_bytes, edge_bytes, path_bytes;
+	size_t limit_bytes, most_bytes; /* of all three; pt_graph_may_grow() */
+	uint64_t *known; /* bits: what it had when it was recycled (graph.c); NULL: it was not */
 	uint32_t known_count;
-	bool cache_full; /* one of the limits is reached: time for pt_graph_recycle() */
+	bool cache_full; /* the limit is reached: time for pt_graph_recycle() */
 	/* Out of memory or room: see pt_graph_set_full(). */
 	bool full;
 	/* Of a graph whose codes peek: gets the code at later_ip read. True: it can be looked at again.
@@ -120,6 +120,41 @@ struct pt_graph {
 	struct pt_graph_sums sums; /* of the paths that were recycled */
 	size_t code_room;
 };
+
+/* Instructions from a path's start up to the branch of its edge i, inclusive. first, count, insns: as in struct
+ * pt_path. */
+static inline uint32_t pt_path_insns_until(const struct pt_graph *g, uint32_t first, uint32_t count,
+					   uint32_t insns, uint32_t i)
+{
+	const uint16_t *until = g->path_until + first + i;
+
+	return until[0] | (pt_path_is_wide(insns) ? (uint32_t)until[count] << 16 : 0);
+}
+
+/* As struct pt_where has it: blocks[where[position].block]. */
+static inline const struct pt_block *pt_graph_last_block(const struct pt_graph *g, uint32_t position)
+{
+	return &g->blocks[g->where[position].block];
+}
+
+static inline enum insn_mode pt_graph_mode(const struct pt_graph *g, uint32_t position)
+{
+	return pt_graph_last_block(g, position)->mode;
+}
+
+/* An element of an array has come, which takes so many bytes, *sum of all of its kind; count: of the array. */
+static inline void pt_graph_add_bytes(struct pt_graph *g, size_t *sum, size_t bytes)
+{
+	*sum += bytes;
+	if (g->code_bytes + g->edge_bytes + g->path_bytes >= g->limit_bytes)
+		g->cache_full = true;
+}
+/* Half of the room is left for what comes before the graph is recycled. */
+static inline void pt_graph_watch_room(struct pt_graph *g, uint32_t count, uint32_t room)
+{
+	if (count >= room / 2)
+		g->cache_full = true;
+}
 
 /* Nothing is added any more, and what is there may lack parts: flows end with an error, and decode
  * nothing from then on (PT_FLOW_FULL). cache_full, too: the fast loops look at no other. */
@@ -132,19 +167,19 @@ static inline void pt_graph_set_full(struct pt_graph *g)
 int pt_graph_init(struct pt_graph *g, struct pt_error *e);
 void pt_graph_deinit(struct pt_graph *g);
 
-/* From now on the cache is full when the graph takes about that many bytes (at first: PT_GRAPH_BYTES). It
- * may grow beyond by what the current packet needs. */
+/* From now on the cache is full when the graph takes that many bytes (at first: PT_GRAPH_BYTES). It may grow
+ * beyond by what the current packet needs. Its memos take some 6 MB more. */
 #define PT_GRAPH_BYTES ((size_t)160 << 20)
 void pt_graph_limit(struct pt_graph *g, size_t bytes);
-/* pt_graph_recycle() may double the limit, up to 1 GB, and to an eighth of the machine's memory for so many
- * graphs together: when most of what has filled the graph was known before it was recycled last. Code that
- * runs in turn, and has no room together, would be decoded anew each time. */
+/* pt_graph_recycle() may double the limit, up to 640 MB, and to an eighth of the machine's memory for so many
+ * graphs together: when most of what has filled the graph was known before it was recycled last, and has
+ * hardly been used since. Code that runs in turn, and has no room together, would be decoded anew each time. */
 void pt_graph_may_grow(struct pt_graph *g, unsigned graphs);
 /*
- * Forgets blocks, positions and paths; edges too when it is they that are too many. So memory is bounded
- * however much code a trace runs through. What is run again is decoded again, and the record stream gets its
- * paths defined again under new numbers. No flow may hold a position, a path or an edge: see
- * pt_flow_detach().
+ * Forgets paths; where these are less than a quarter of the limit blocks and positions as well, and edges when
+ * they are more than that. So memory is bounded however much code a trace runs through. What is run again is
+ * decoded again, and the record stream gets its paths defined again under new numbers. No flow may hold a
+ * position, a path or an edge: see pt_flow_detach().
  */
 void pt_graph_recycle(struct pt_graph *g);
 

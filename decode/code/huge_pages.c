@@ -39,12 +39,19 @@ void pt_pages_wipe(void *p, size_t n, size_t size)
 
 void *pt_table_create(size_t n, size_t size)
 {
-	size_t bytes = n * size, align = bytes < HUGE_PAGE ? CACHE_LINE : HUGE_PAGE;
-	void *p = aligned_alloc(align, (bytes + align - 1) / align * align);
+	size_t bytes = n * size;
+	void *p;
 
-	if (!p)
-		return NULL;
 	if (bytes >= HUGE_PAGE)
-		madvise(p, bytes, MADV_HUGEPAGE);
-	return memset(p, 0, bytes);
+		return pt_pages_reserve(n, size);
+	p = aligned_alloc(CACHE_LINE, (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
+	return p ? memset(p, 0, bytes) : NULL;
+}
+
+void pt_table_destroy(void *p, size_t n, size_t size)
+{
+	if (n * size >= HUGE_PAGE)
+		pt_pages_release(p, n, size);
+	else
+		free(p);
 }

@@ -21,7 +21,9 @@ void pt_pages_small(void *p, size_t n, size_t size);
 void pt_pages_wipe(void *p, size_t n, size_t size);
 
 /* A zeroed hash table of n slots (n x size a power of two), which begins with a cache line. NULL: no memory.
- * Give it back with free(). */
+ * Give it back with pt_table_destroy(), and the same n and size; p may be NULL. A large one is given back to
+ * the system: of tables that double, the heap would keep as much as the last one has. */
 void *pt_table_create(size_t n, size_t size);
+void pt_table_destroy(void *p, size_t n, size_t size);
 
 #endif

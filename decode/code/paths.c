@@ -58,7 +58,7 @@ static bool rehash_edges(struct pt_graph *g)
 			i = (i + 1) & mask;
 		hash[i] = n;
 	}
-	free(g->edge_hash);
+	pt_table_destroy(g->edge_hash, (size_t)g->edge_mask + 1, sizeof *hash);
 	g->edge_hash = hash;
 	g->edge_mask = mask;
 	return true;
@@ -88,8 +88,8 @@ static uint32_t find_edge(struct pt_graph *g, struct pt_code *code, uint64_t fro
 		     i = (i + 1) & g->edge_mask)
 			;
 	}
-	if (g->edge_count >= g->edge_limit)
-		g->cache_full = true;
+	pt_graph_watch_room(g, g->edge_count, g->edge_room);
+	pt_graph_add_bytes(g, &g->edge_bytes, sizeof *edge + 2 * sizeof *g->edge_hash);
 	g->edge_hash[i] = g->edge_count;
 	edge = &g->edges[g->edge_count];
 	edge->from = from;
@@ -199,22 +199,22 @@ static uint32_t count_straight(struct pt_graph *g, struct pt_path *path, struct 
 	if (exclusive && b && b->ip == from)
 		return 0;
 	for (int i = 0; b && i < 1 << 16; i++) {
-		if (exclusive && from > b->ip && from <= b->term_ip) {
+		if (exclusive && from > b->ip && from <= pt_block_term_ip(b)) {
 			int n = pt_graph_insns_before(g, b, from);
 
 			return insns + (n > 0 ? (uint32_t)n : 0);
 		}
 		insns += b->insns;
-		if (!exclusive && b->term_ip == from)
+		if (!exclusive && pt_block_term_ip(b) == from)
 			return insns;
 		if (b->dead)
 			break;
 		if (b->cls == INSN_JCC) {
 			path->not_taken++;
 			if (stats)
-				stats->hash += branch_mix(b->term_ip, b->next_ip);
+				stats->hash += branch_mix(pt_block_term_ip(b), pt_block_next_ip(b));
 		}
-		if (exclusive && b->next_ip == from)
+		if (exclusive && pt_block_next_ip(b) == from)
 			return insns;
 		b = pt_graph_next_block(g, b);
 	}
@@ -254,7 +254,9 @@ static void count_path(struct pt_graph *g, struct pt_code *code, struct pt_path 
 		if (edge->kind == PTR_TRACE_END && edge->from)
 			n++; /* a MOV to CR3 is no branch that ends a block */
 		path->insns += n;
-		g->path_until[path->first + i] = path->insns;
+		/* The higher half: where the next path begins, unless this one is wide. */
+		g->path_until[path->first + i] = (uint16_t)path->insns;
+		g->path_until[path->first + path->count + i] = (uint16_t)(path->insns >> 16);
 		ip = edge->to;
 		before = edge;
 		if (!stats)
@@ -272,9 +274,9 @@ static void count_path(struct pt_graph *g, struct pt_code *code, struct pt_path 
 
 uint32_t pt_path_insns_before(const struct pt_graph *g, const struct pt_path *path, uint32_t i)
 {
-	const uint32_t *until = g->path_until + path->first + i;
+	uint32_t until = pt_path_insns_until(g, path->first, path->count, path->insns, i);
 
-	return i ? until[0] - until[-1] : until[0];
+	return i ? until - pt_path_insns_until(g, path->first, path->count, path->insns, i - 1) : until;
 }
 
 /* What count_path() has found in another graph. */
@@ -286,7 +288,7 @@ static void copy_counts(struct pt_graph *g, struct pt_path *path, const struct p
 	path->tail_insns = like->tail_insns;
 	path->not_taken = like->not_taken;
 	memcpy(g->path_until + path->first, from->path_until + like->first,
-	       path->count * sizeof *g->path_until);
+	       (pt_path_is_wide(path->insns) ? 2u : 1u) * path->count * sizeof *g->path_until);
 	if (g->path_stats)
 		*stats_of(g, path) = from->path_stats[n];
 }
@@ -317,10 +319,23 @@ static bool rehash_paths(struct pt_graph *g)
 			i = (i + 1) & mask;
 		hash[i] = g->path_hash[n];
 	}
-	free(g->path_hash);
+	pt_table_destroy(g->path_hash, (size_t)g->path_mask + 1, sizeof *hash);
 	g->path_hash = hash;
 	g->path_mask = mask;
 	return true;
+}
+
+/* The path's edges have their places. */
+static void place_edges(struct pt_graph *g, const struct pt_path *path)
+{
+	uint32_t places = (pt_path_is_wide(path->insns) ? 2u : 1u) * path->count;
+
+	g->path_edge_count += places;
+	pt_graph_watch_room(g, g->path_count, g->path_room);
+	pt_graph_watch_room(g, g->path_edge_count, g->path_edge_room);
+	pt_graph_add_bytes(g, &g->path_bytes,
+			   sizeof *path + sizeof *g->path_counts + 2 * sizeof *g->path_hash +
+			       places * (sizeof *g->path_edges + sizeof *g->path_until));
 }
 
 /* A new path, for the free slot i. Its number; 0 when the graph is full. */
@@ -329,7 +344,8 @@ static uint32_t path_add(struct pt_graph *g, const struct pt_path_key *key, stru
 {
 	struct pt_path *path = &g->paths[g->path_count];
 
-	if (g->path_count == g->path_room || g->path_edge_count + key->count > g->path_edge_room || g->full) {
+	if (g->path_count == g->path_room || g->path_edge_count + 2 * key->count > g->path_edge_room ||
+	    g->full) {
 		pt_graph_set_full(g);
 		return 0;
 	}
@@ -341,8 +357,6 @@ static uint32_t path_add(struct pt_graph *g, const struct pt_path_key *key, stru
 		for (i = (uint32_t)hash.high & g->path_mask; g->path_hash[i].path; i = (i + 1) & g->path_mask)
 			;
 	}
-	if (g->path_count >= g->path_limit || g->path_edge_count >= g->path_edge_limit)
-		g->cache_full = true;
 	hash.path = g->path_count;
 	g->path_hash[i] = hash;
 	path->start_ip = key->start_ip;
@@ -352,11 +366,11 @@ static uint32_t path_add(struct pt_graph *g, const struct pt_path_key *key, stru
 	path->mode = (uint8_t)key->mode;
 	path->first = g->path_edge_count;
 	memcpy(g->path_edges + path->first, key->edges, key->count * sizeof *key->edges);
-	g->path_edge_count += key->count;
 	if (key->like)
 		copy_counts(g, path, key->like, key->like_path);
 	else
 		count_path(g, key->code, path, key->mode);
+	place_edges(g, path);
 	if (!key->code->peeks)
 		find_emulated(g, key->code, path);
 	return g->path_count++;

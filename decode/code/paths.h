@@ -103,6 +103,12 @@ struct pt_path_key {
 	const struct pt_graph *like;
 	uint32_t like_path;
 };
+/* A path of so many instructions has places for twice as many edges: the second half of its places in
+ * path_until has the higher bits. */
+static inline bool pt_path_is_wide(uint32_t insns)
+{
+	return insns > UINT16_MAX;
+}
 /* Instructions before edge i of the path, as in struct ptr_path. */
 uint32_t pt_path_insns_before(const struct pt_graph *g, const struct pt_path *path, uint32_t i);
 /* The path's number, 0 when the graph is full. after: the path before it in the flow (0 none), which

@@ -33,14 +33,14 @@ static bool has_room(const struct prefix *prefix, const struct pt_block *b)
 static bool add_direct(struct pt_graph *g, struct pt_code *code, const struct pt_block *b,
 		       struct prefix *prefix)
 {
-	uint32_t edge = pt_graph_edge(g, code, b->term_ip, b->target, pt_kind_of(b->cls));
+	uint32_t edge = pt_graph_edge(g, code, pt_block_term_ip(b), pt_block_target(b), pt_kind_of(b->cls));
 
 	if (!edge)
 		return false;
 	prefix->edges[prefix->arc.n_edges++] = edge;
-	prefix->arc.backward = backward(b->term_ip, b->target);
+	prefix->arc.backward = backward(pt_block_term_ip(b), pt_block_target(b));
 	if (pushes(b)) {
-		prefix->push_ip = b->next_ip;
+		prefix->push_ip = pt_block_next_ip(b);
 		prefix->arc.rise = 1;
 	}
 	return true;
@@ -57,46 +57,32 @@ static enum pt_decision decision_of(const struct pt_block *b)
 	}
 }
 
-/* The prefix ends before its decision, at ip. */
-static enum pt_decision ends_at(struct pt_where *w, uint64_t ip)
+/* Runs from block b to the decision, and fills *ret, which is zeroed. *ret_last: as in struct pt_where. */
+static enum pt_decision run_to_decision(struct pt_graph *g, struct pt_code *code, struct pt_block *b,
+					struct prefix *ret, const struct pt_block **ret_last)
 {
-	w->decision_next = ip;
-	return PT_D_CONT;
-}
+	const enum insn_mode mode = b->mode;
 
-/* Runs from the position's address to its decision, and fills *w, and *ret which is zeroed. */
-static enum pt_decision run_to_decision(struct pt_graph *g, struct pt_code *code, struct pt_where *w,
-					struct prefix *ret)
-{
-	struct pt_block *b = pt_graph_block(g, code, w->ip, w->mode);
-
-	w->why = PT_DEAD_NO_CODE;
-	w->decision_ip = w->ip;
 	while (b) {
 		bool direct = b->cls == INSN_JMP || b->cls == INSN_CALL;
 
-		if (ret->arc.insns > PREFIX_INSNS)
-			return ends_at(w, b->ip);
-		w->decision_ip = b->term_ip;
-		w->decision_next = b->next_ip;
-		w->cls = b->cls;
-		if (direct && !has_room(ret, b))
-			return ends_at(w, b->ip);
+		*ret_last = b;
+		if (ret->arc.insns > PREFIX_INSNS || (direct && !has_room(ret, b)))
+			return PT_D_CONT;
 		ret->arc.insns += b->insns;
-		if (b->dead) {
-			w->why = b->why;
+		if (b->dead)
 			return PT_D_DEAD;
-		}
 		if (direct) {
 			if (!add_direct(g, code, b, ret))
 				return PT_D_DEAD;
-			b = pt_graph_block(g, code, b->target, w->mode);
-			if (b && b->ip == code->switch_ip)
-				return ends_at(w, b->ip);
+			b = pt_graph_block(g, code, pt_block_target(b), mode);
+			if (b && b->ip == code->switch_ip) {
+				*ret_last = b;
+				return PT_D_CONT;
+			}
 		} else if (b->cls == INSN_OTHER) {
 			b = pt_graph_next_block(g, b);
 		} else {
-			w->target = b->target;
 			return decision_of(b);
 		}
 	}
@@ -105,16 +91,18 @@ static enum pt_decision run_to_decision(struct pt_graph *g, struct pt_code *code
 
 static void build(struct pt_graph *g, struct pt_code *code, uint32_t p)
 {
-	struct pt_where *w = &g->where[p];
 	union pt_position *position = &g->positions[p];
 	union pt_edge_list *edge_list = &g->edge_lists[p];
 	struct prefix prefix = {0};
-	enum pt_decision decision = run_to_decision(g, code, w, &prefix);
+	struct pt_block *first = &g->blocks[g->where[p].block];
+	const struct pt_block *last = first;
+	enum pt_decision decision = run_to_decision(g, code, first, &prefix, &last);
 	struct pt_arc *arc = &prefix.arc;
 
+	g->where[p].block = (uint32_t)(last - g->blocks);
 	g->decisions[p] = (uint8_t)decision;
 	if (arc->rise)
-		arc->push = pt_graph_position(g, code, prefix.push_ip, w->mode);
+		arc->push = pt_graph_position(g, code, prefix.push_ip, first->mode);
 	position->arc[0] = *arc;
 	memcpy(edge_list->edges[0], prefix.edges, sizeof prefix.edges);
 	if (decision == PT_D_JCC || decision == PT_D_CONT) {
@@ -127,9 +115,9 @@ static void build(struct pt_graph *g, struct pt_code *code, uint32_t p)
 		position->arc[1].next = arc->push;
 		position->arc[1].rise--;
 		position->arc[1].decision = PT_D_RET;
-	} else if (w->cls == INSN_CALL_IND) {
+	} else if (last->cls == INSN_CALL_IND) {
 		position->ind.calls = true;
-		edge_list->push = pt_graph_position(g, code, w->decision_next, w->mode);
+		edge_list->push = pt_graph_position(g, code, pt_block_next_ip(last), last->mode);
 	}
 }
 
@@ -146,13 +134,15 @@ uint32_t pt_graph_position(struct pt_graph *g, struct pt_code *code, uint64_t ip
 		pt_graph_set_full(g);
 		return 0;
 	}
-	if (g->position_count >= g->position_limit)
-		g->cache_full = true;
+	pt_graph_watch_room(g, g->position_count, g->position_room);
+	pt_graph_add_bytes(g, &g->code_bytes,
+			   sizeof *g->positions + sizeof *g->edge_lists + sizeof *g->decisions +
+			       sizeof *g->where);
 	p = g->position_count++;
 	b->position = p;
 	g->where[p].ip = ip;
 	g->where[p].code = code->id;
-	g->where[p].mode = (uint8_t)mode;
+	g->where[p].block = (uint32_t)(b - g->blocks);
 	g->decisions[p] = PT_D_UNRESOLVED; /* built when the flow gets there */
 	return p;
 }
@@ -167,14 +157,23 @@ uint8_t pt_graph_decision(struct pt_graph *g, uint32_t p)
 	return g->decisions[p];
 }
 
+/* Where a position's arc leads. */
+static uint64_t address_after(const struct pt_block *last, enum pt_decision decision, bool taken)
+{
+	if (decision == PT_D_CONT)
+		return last->ip;
+	return taken ? pt_block_target(last) : pt_block_next_ip(last);
+}
+
 bool pt_graph_follow(struct pt_graph *g, uint32_t p, unsigned bit)
 {
-	struct pt_where *w = &g->where[p];
+	const struct pt_block *last = pt_graph_last_block(g, p);
 	struct pt_arc *arc = &g->positions[p].arc[bit];
-	struct pt_code *code = g->codes[w->code];
+	struct pt_code *code = g->codes[g->where[p].code];
 	bool taken = bit && g->decisions[p] != PT_D_CONT;
-	uint32_t edge = taken ? pt_graph_edge(g, code, w->decision_ip, w->target, PTR_JCC) : 0;
-	uint32_t next = pt_graph_position(g, code, taken ? w->target : w->decision_next, w->mode);
+	uint64_t from = pt_block_term_ip(last), to = address_after(last, g->decisions[p], taken);
+	uint32_t edge = taken ? pt_graph_edge(g, code, from, to, PTR_JCC) : 0;
+	uint32_t next = pt_graph_position(g, code, to, last->mode);
 	uint8_t decision = next ? pt_graph_decision(g, next) : PT_D_DEAD;
 
 	if (g->full)
@@ -182,7 +181,7 @@ bool pt_graph_follow(struct pt_graph *g, uint32_t p, unsigned bit)
 	if (taken) {
 		g->edge_lists[p].edges[1][arc->n_edges] = edge;
 		arc->n_edges++;
-		arc->backward = backward(w->decision_ip, w->target);
+		arc->backward = backward(from, to);
 	}
 	arc->next = next;
 	arc->decision = decision;

@@ -23,7 +23,7 @@ enum pt_decision {
 	PT_D_CONT,	 /* no packet: the prefix has no room for more, arc[0] leads on */
 	PT_D_IND,	 /* near indirect jump or call: a TIP */
 	PT_D_FAR,	 /* far transfer: a TIP or TIP.PGD */
-	PT_D_DEAD	 /* the code cannot be followed: pt_where's `why` says why */
+	PT_D_DEAD	 /* the code cannot be followed: its last block says why */
 };
 
 /*
@@ -70,13 +70,10 @@ union pt_edge_list {
 /* The rest of a position, which the hot loops do not need. */
 struct pt_where {
 	uint64_t ip;
-	uint64_t decision_ip;	/* of the branch; PT_D_DEAD: of what could not be followed */
-	uint64_t decision_next; /* the instruction after it; PT_D_CONT: where the code continues */
-	uint64_t target;	/* PT_D_JCC */
-	uint32_t code;		/* id */
-	uint8_t cls;		/* enum insn_class of the branch */
-	uint8_t mode;		/* enum insn_mode */
-	uint8_t why;		/* PT_D_DEAD: enum pt_dead */
+	uint32_t code; /* id */
+	/* Of the position's code the last block, which ends in the decision or is dead; PT_D_CONT: the one
+	 * where the code continues; until pt_graph_decision(), the first. All have the position's mode. */
+	uint32_t block;
 };
 
 /* Where an indirect branch or return led, for those with several targets. A direct-mapped cache. */

@@ -102,14 +102,14 @@ const char *pt_flow_no_code_message(const struct pt_code *code, uint64_t ip)
 
 bool pt_flow_dead_end(struct pt_flow *f)
 {
-	const struct pt_where *w = &f->graph->where[f->at.position];
-	uint64_t ip = w->decision_ip;
+	const struct pt_block *last = pt_graph_last_block(f->graph, f->at.position);
+	uint64_t ip = pt_block_term_ip(last);
 
 	f->at.position = 0; /* the path has been ended at ip already */
-	switch ((enum pt_dead)w->why) {
+	switch ((enum pt_dead)last->why) {
 	case PT_DEAD_NO_CODE:
-		return pt_flow_enter_no_image(f, PT_FLOW_NO_CODE, ip,
-					      pt_flow_no_code_message(f->graph->codes[w->code], ip), false);
+		return pt_flow_enter_no_image(
+		    f, PT_FLOW_NO_CODE, ip, pt_flow_no_code_message(f->graph->codes[last->code], ip), false);
 	case PT_DEAD_BAD_INSN:
 		return pt_flow_enter_no_image(f, PT_FLOW_BAD_INSN, ip, PT_FLOW_BAD_INSN_MESSAGE, true);
 	case PT_DEAD_SEGMENT:

@@ -28,19 +28,19 @@ void pt_flow_set_side(struct pt_flow *f, uint32_t nr, uint64_t cr3)
 /* The VMLAUNCH or VMRESUME, with the edge that leaves the host. False: the flow ends here. */
 static bool leave_host(struct pt_flow *f, struct pt_vm_transition *t, uint32_t *ret_edge)
 {
-	const struct pt_where *w;
+	const struct pt_block *last;
 	unsigned d = pt_flow_reach_decision(f);
 
 	*ret_edge = 0;
 	if (d == PT_D_DEAD)
 		return f->state == PT_FLOW_NO_IMAGE;
-	w = &f->graph->where[f->at.position];
-	if (d != PT_D_FAR || w->cls != INSN_VMENTRY) {
-		pt_flow_end_with_error(f, PT_FLOW_MISMATCH, w->decision_ip,
+	last = pt_graph_last_block(f->graph, f->at.position);
+	if (d != PT_D_FAR || last->cls != INSN_VMENTRY) {
+		pt_flow_end_with_error(f, PT_FLOW_MISMATCH, pt_block_term_ip(last),
 				       "a VM entry where the code has none");
 		return true;
 	}
-	t->host_ip = w->decision_ip;
+	t->host_ip = pt_block_term_ip(last);
 	pt_flow_take_prefix(f);
 	if (f->timing.clock_moved)
 		pt_flow_end_run(f, 0);

@@ -62,14 +62,15 @@ static bool may_return(const struct pt_flow *f, uint64_t ip)
 static bool find_target(struct pt_flow *f, uint64_t ip, struct pt_jump *j, bool *ret_backward)
 {
 	uint32_t from = f->at.position, edge;
-	const struct pt_where *w = &f->graph->where[from];
+	const struct pt_block *last = pt_graph_last_block(f->graph, from);
 	const struct pt_code *code = f->at.code;
+	const uint64_t from_ip = pt_block_term_ip(last);
 	bool far = f->at.decision == PT_D_FAR;
 
-	edge = pt_flow_edge(f, w->decision_ip, ip, pt_kind_of(w->cls));
+	edge = pt_flow_edge(f, from_ip, ip, pt_kind_of(last->cls));
 	if (!edge)
 		return pt_flow_desync(f, PT_FLOW_FULL, ip, "");
-	*ret_backward = ip <= w->decision_ip;
+	*ret_backward = ip <= from_ip;
 	f->path.edges[f->path.len++] = edge;
 	if (!pt_flow_arrive(f, ip))
 		return false;
@@ -126,7 +127,7 @@ static inline bool take_to(struct pt_flow *f, uint64_t ip, bool *ret_backward)
 static inline bool branch_to(struct pt_flow *f, uint64_t ip)
 {
 	uint64_t failed_entry = 0;
-	const struct pt_where *w;
+	const struct pt_block *last;
 	unsigned d;
 	bool backward = false;
 
@@ -134,13 +135,13 @@ static inline bool branch_to(struct pt_flow *f, uint64_t ip)
 		d = pt_flow_reach_decision(f);
 		if (d == PT_D_DEAD)
 			return f->state == PT_FLOW_NO_IMAGE && pt_flow_leave_no_image(f, ip);
-		w = &f->graph->where[f->at.position];
-		if (d != PT_D_FAR || w->cls != INSN_VMENTRY)
+		last = pt_graph_last_block(f->graph, f->at.position);
+		if (d != PT_D_FAR || last->cls != INSN_VMENTRY)
 			break;
 		/* Without a PIP it was no VM entry: it failed and fell through (SDM, VMLAUNCH: VMfail). */
-		failed_entry = w->decision_ip;
+		failed_entry = pt_block_term_ip(last);
 		pt_flow_take_prefix(f);
-		if (!pt_flow_fall_through(f, w->decision_next))
+		if (!pt_flow_fall_through(f, pt_block_next_ip(last)))
 			return false;
 	}
 	if (failed_entry && d == PT_D_RET && !may_return(f, ip))
@@ -151,7 +152,7 @@ static inline bool branch_to(struct pt_flow *f, uint64_t ip)
 		return pt_flow_on_tip_pge(f, ip);
 	}
 	if (d == PT_D_JCC)
-		return pt_flow_desync(f, PT_FLOW_MISMATCH, w->decision_ip,
+		return pt_flow_desync(f, PT_FLOW_MISMATCH, pt_block_term_ip(last),
 				      "a TIP packet where the code has a conditional branch");
 	pt_flow_take_prefix(f);
 	end_run_if_clock_moved(f);
@@ -237,15 +238,15 @@ static bool ends_in(struct pt_flow *f, const struct pt_block *b, struct trace_en
 {
 	if (ends_at_mov_cr3(f, b, end))
 		return true;
-	end->from = b->term_ip;
+	end->from = pt_block_term_ip(b);
 	end->kind = pt_kind_of(b->cls);
 	end->insns = b->insns;
 	switch (b->cls) {
 	case INSN_JMP:
 	case INSN_CALL:
-		if (end->to ? b->target != end->to : !leaves_filter(f, b->target))
+		if (end->to ? pt_block_target(b) != end->to : !leaves_filter(f, pt_block_target(b)))
 			return false;
-		end->to = b->target;
+		end->to = pt_block_target(b);
 		return true;
 	case INSN_OTHER: return false;
 	default: return true;
@@ -260,10 +261,11 @@ static bool end_not_found(struct pt_flow *f, const struct trace_end *end, const 
 	if (f->state != PT_FLOW_RUNNING || !b)
 		return false;
 	if (!b->dead)
-		return ended_somewhere(f, PT_FLOW_MISMATCH, b->term_ip, PT_FLOW_ENDLESS_LOOP_MESSAGE);
+		return ended_somewhere(f, PT_FLOW_MISMATCH, pt_block_term_ip(b),
+				       PT_FLOW_ENDLESS_LOOP_MESSAGE);
 	if (b->why != PT_DEAD_BAD_INSN)
 		pt_flow_pass_to_dead(f, b);
-	return ended_somewhere(f, PT_FLOW_NO_CODE, b->term_ip,
+	return ended_somewhere(f, PT_FLOW_NO_CODE, pt_block_term_ip(b),
 			       "the container has no code for the branch that ended tracing");
 }
 
@@ -282,7 +284,7 @@ static bool find_end(struct pt_flow *f, struct trace_end *end)
 
 	for (int i = 0; b && !found && i < 1 << 16; i++) {
 		if (b->dead) {
-			if (b->why != PT_DEAD_NO_CODE || !pt_flow_ask_missing(f, b->term_ip))
+			if (b->why != PT_DEAD_NO_CODE || !pt_flow_ask_missing(f, pt_block_term_ip(b)))
 				break;
 			b = pt_flow_block_here(f);
 			*end = begin;
@@ -294,12 +296,12 @@ static bool find_end(struct pt_flow *f, struct trace_end *end)
 	}
 	if (!found)
 		return end_not_found(f, end, b);
-	if (b->cls == INSN_JCC && end->from == b->term_ip) {
+	if (b->cls == INSN_JCC && end->from == pt_block_term_ip(b)) {
 		if (f->no_tnt) {
 			pass_over(f);
 			return false;
 		}
-		if (end->to && b->target != end->to)
+		if (end->to && pt_block_target(b) != end->to)
 			return ended_somewhere(f, PT_FLOW_MISMATCH, end->to,
 					       "a TIP.PGD packet where the code has no branch to its IP");
 	}
@@ -308,7 +310,8 @@ static bool find_end(struct pt_flow *f, struct trace_end *end)
 	if (end->kind == PTR_RET && f->stack.top != f->stack.bottom)
 		f->stack.top--;
 	if (end->kind == PTR_CALL_IND)
-		pt_flow_stack_push(f, pt_graph_position(f->graph, f->at.code, b->next_ip, f->at.mode));
+		pt_flow_stack_push(f,
+				   pt_graph_position(f->graph, f->at.code, pt_block_next_ip(b), f->at.mode));
 	return true;
 }
 

@@ -38,10 +38,12 @@ struct pt_segment_decoder *pt_segment_decoder_create(const struct pt_segment_con
 		pt_segment_decoder_destroy(d);
 		return NULL;
 	}
-	if (config->graph_bytes)
+	if (config->graph_bytes) {
 		pt_graph_limit(&d->graph, config->graph_bytes);
-	else
+	} else {
+		pt_graph_limit(&d->graph, PT_GRAPH_BYTES / 2);
 		pt_graph_may_grow(&d->graph, config->graphs);
+	}
 	if (config->read_code)
 		d->graph.read_later = read_later;
 	d->graph.read_later_arg = d;

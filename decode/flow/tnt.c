@@ -17,7 +17,7 @@ static inline bool caller_known(const struct pt_flow *f)
 
 static bool no_caller(struct pt_flow *f)
 {
-	uint64_t ip = f->graph->where[f->at.position].decision_ip;
+	uint64_t ip = pt_block_term_ip(pt_graph_last_block(f->graph, f->at.position));
 
 	if (f->stack_state.skipped) {
 		pt_flow_skip_code(f);
@@ -37,9 +37,9 @@ static bool find_return(struct pt_flow *f, uint32_t to)
 	struct pt_jump *j = pt_flow_jump_slot(g, f->at.position, to);
 
 	if (j->position != f->at.position || j->to != to) {
-		const struct pt_where *w = &g->where[f->at.position];
+		uint64_t from_ip = pt_block_term_ip(pt_graph_last_block(g, f->at.position));
 		uint64_t ip = g->where[to].ip;
-		uint32_t edge = pt_graph_edge(g, f->at.code, w->decision_ip, ip, PTR_RET);
+		uint32_t edge = pt_graph_edge(g, f->at.code, from_ip, ip, PTR_RET);
 
 		if (!edge)
 			return pt_flow_desync(f, PT_FLOW_FULL, 0, "");
@@ -48,7 +48,7 @@ static bool find_return(struct pt_flow *f, uint32_t to)
 				      .edge = edge,
 				      .next = to,
 				      .decision = pt_graph_decision(g, to),
-				      .backward = ip <= w->decision_ip};
+				      .backward = ip <= from_ip};
 	}
 	edge_list->next = to;
 	edge_list->edge = j->edge;
@@ -85,14 +85,14 @@ static inline __attribute__((always_inline)) enum pt_flow_tnt_result between(str
 									     bool to_path_end)
 {
 	struct pt_graph *g = f->graph;
-	const struct pt_where *w;
+	const struct pt_block *last = pt_graph_last_block(g, f->at.position);
 	bool backward = false;
 
 	switch (f->at.decision) {
 	case PT_D_RET:
 		if (!(f->tnt.bits >> (*n - 1) & 1)) {
 			f->tnt.n = 0;
-			pt_flow_desync(f, PT_FLOW_MISMATCH, g->where[f->at.position].decision_ip,
+			pt_flow_desync(f, PT_FLOW_MISMATCH, pt_block_term_ip(last),
 				       "a return that the trace says was not taken");
 			return PT_TNT_ERROR;
 		}
@@ -106,15 +106,14 @@ static inline __attribute__((always_inline)) enum pt_flow_tnt_result between(str
 	case PT_D_CONT:
 	case PT_D_DEAD: return pt_flow_reach_decision(f) == PT_D_DEAD ? PT_TNT_ERROR : PT_TNT_DONE;
 	default:
-		w = &g->where[f->at.position];
-		if (f->at.decision == PT_D_IND || w->cls != INSN_VMENTRY) {
+		if (f->at.decision == PT_D_IND || last->cls != INSN_VMENTRY) {
 			f->tnt.n = *n;
 			return PT_TNT_DEFERRED;
 		}
 		/* A VM entry that failed and fell through (SDM, VMLAUNCH: VMfail). */
 		pt_flow_take_prefix(f);
 		pt_flow_path_keep_room(f);
-		if (!pt_flow_fall_through(f, w->decision_next))
+		if (!pt_flow_fall_through(f, pt_block_next_ip(last)))
 			return PT_TNT_ERROR;
 		f->at.decision = pt_graph_decision(g, f->at.position);
 		return PT_TNT_DONE;
@@ -324,7 +323,8 @@ bool pt_flow_on_tnt(struct pt_flow *f, uint64_t bits, unsigned n)
 		return true; /* of code that is not there */
 	}
 	if (f->tnt.n) /* TIPs are still owed to the bits before */
-		return pt_flow_desync(f, PT_FLOW_MISMATCH, f->graph->where[f->at.position].decision_ip,
+		return pt_flow_desync(f, PT_FLOW_MISMATCH,
+				      pt_block_term_ip(pt_graph_last_block(f->graph, f->at.position)),
 				      "a TNT packet where the code has an indirect branch");
 	f->tnt = (struct flow_tnt){.bits = bits, .n = n};
 	return pt_flow_run_tnt(f);

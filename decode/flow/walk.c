@@ -139,17 +139,18 @@ unsigned pt_flow_reach_decision(struct pt_flow *f)
 		if (d == PT_D_UNRESOLVED)
 			d = f->at.decision = pt_graph_decision(f->graph, f->at.position);
 		if (d == PT_D_DEAD) {
-			const struct pt_where *w = &f->graph->where[f->at.position];
+			const struct pt_block *last = pt_graph_last_block(f->graph, f->at.position);
+			uint64_t ip = pt_block_term_ip(last);
 
-			if (w->why == PT_DEAD_NO_CODE && pt_flow_ask_missing(f, w->decision_ip)) {
+			if (last->why == PT_DEAD_NO_CODE && pt_flow_ask_missing(f, ip)) {
 				if (f->state != PT_FLOW_RUNNING)
 					return d;
 				f->at.decision = PT_D_UNRESOLVED;
 				continue;
 			}
-			if (!f->graph->full && w->why != PT_DEAD_BAD_INSN) {
+			if (!f->graph->full && last->why != PT_DEAD_BAD_INSN) {
 				pt_flow_take_prefix(f);
-				pt_flow_end_path_at(f, w->decision_ip);
+				pt_flow_end_path_at(f, ip);
 			} else {
 				pt_flow_end_path_at(f, pt_flow_here(f));
 			}
@@ -182,7 +183,7 @@ struct pt_block *pt_flow_direct_next(struct pt_flow *f, struct pt_block *b)
 {
 	switch (b->cls) {
 	case INSN_JMP:
-	case INSN_CALL: return pt_graph_block(f->graph, f->at.code, b->target, f->at.mode);
+	case INSN_CALL: return pt_graph_block(f->graph, f->at.code, pt_block_target(b), f->at.mode);
 	case INSN_OTHER:
 	case INSN_VMENTRY: return pt_graph_next_block(f->graph, b); /* a VM entry that failed falls through */
 	default: return NULL;
@@ -192,7 +193,7 @@ struct pt_block *pt_flow_direct_next(struct pt_flow *f, struct pt_block *b)
 /* The instructions of b before ip, or -1. */
 static int insns_to(struct pt_flow *f, struct pt_block *b, uint64_t ip)
 {
-	return ip >= b->ip && ip <= b->term_ip ? pt_graph_insns_before(f->graph, b, ip) : -1;
+	return ip >= b->ip && ip <= pt_block_term_ip(b) ? pt_graph_insns_before(f->graph, b, ip) : -1;
 }
 
 static enum pt_flow_error_kind kind_of_dead(const struct pt_block *b)
@@ -213,8 +214,8 @@ static struct pt_block *find_block(struct pt_flow *f, uint64_t ip, struct flow_o
 	while (b && b != turtle) {
 		if (insns_to(f, b, ip) >= 0)
 			return b;
-		ret_why->ip = b->term_ip;
-		if (b->dead && b->why == PT_DEAD_NO_CODE && pt_flow_ask_missing(f, b->term_ip)) {
+		ret_why->ip = pt_block_term_ip(b);
+		if (b->dead && b->why == PT_DEAD_NO_CODE && pt_flow_ask_missing(f, pt_block_term_ip(b))) {
 			b = pt_flow_block_here(f);
 			turtle = NULL;
 			vmentry = false;
@@ -240,9 +241,11 @@ static struct pt_block *find_block(struct pt_flow *f, uint64_t ip, struct flow_o
 /* The block's direct branch. */
 static void take_direct(struct pt_flow *f, const struct pt_block *b)
 {
-	pt_flow_add_edge(f, pt_graph_edge(f->graph, f->at.code, b->term_ip, b->target, pt_kind_of(b->cls)));
+	pt_flow_add_edge(f, pt_graph_edge(f->graph, f->at.code, pt_block_term_ip(b), pt_block_target(b),
+					  pt_kind_of(b->cls)));
 	if (b->cls == INSN_CALL && !b->rel0)
-		pt_flow_stack_push(f, pt_graph_position(f->graph, f->at.code, b->next_ip, f->at.mode));
+		pt_flow_stack_push(f,
+				   pt_graph_position(f->graph, f->at.code, pt_block_next_ip(b), f->at.mode));
 }
 
 void pt_flow_pass_blocks(struct pt_flow *f, const struct pt_block *last)
@@ -263,7 +266,7 @@ void pt_flow_pass_to_dead(struct pt_flow *f, const struct pt_block *b)
 		return;
 	pt_flow_pass_blocks(f, b);
 	f->counts.insns += b->insns;
-	pt_flow_end_path_at(f, b->term_ip);
+	pt_flow_end_path_at(f, pt_block_term_ip(b));
 	f->at.position = 0;
 }
 

@@ -79,7 +79,7 @@ static void table_destroy(struct table *t)
 	while (t) {
 		struct table *smaller = t->smaller;
 
-		free(t->lines);
+		pt_table_destroy(t->lines, (size_t)t->mask + 1, sizeof *t->lines);
 		free(t);
 		t = smaller;
 	}

@@ -463,7 +463,7 @@ static void apply_path(struct pt_call_stacks *c, struct pt_call_stack *st, const
 	for (uint32_t left = step->run.calls; left; left &= left - 1) {
 		uint32_t i = (uint32_t)__builtin_ctz(left);
 
-		now.insns = insns + g->path_until[step->run.first + i];
+		now.insns = insns + pt_path_insns_until(g, step->run.first, step->count, step->run.insns, i);
 		now.branches = branches + i + 1;
 		now.branch = first ? first + i : 0;
 		apply(c, st, &now, &g->edges[g->path_edges[step->run.first + i]]);

@@ -220,7 +220,7 @@ bool pt_text_runs_put(struct pt_text_runs *t, const struct pt_emit_stream *s, co
 	if (path->count) {
 		first = t->graph->edges[t->graph->path_edges[path->first]].kind;
 		last = t->graph->edges[t->graph->path_edges[path->first + path->count - 1]].kind;
-		r.first_insns = t->graph->path_until[path->first];
+		r.first_insns = pt_path_insns_before(t->graph, path, 0);
 		r.direct_last = last == PTR_JMP || last == PTR_CALL_DIR;
 	}
 	if (t->insns && !pt_insn_texts_add(t->insns, path))

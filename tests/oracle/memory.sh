@@ -71,14 +71,27 @@ for bad in 0 -1 x 4001 1M ''; do
 done
 # A loop of a million blocks, for which 160 MB are too little: with no more each round would be decoded, and defined, anew (833 MB).
 "$PT_BUILD/tests/tools/mkscale" --bytes 16777216 --threads 10 --blocks 1000000 >"$tmp/loop.ptc"
-"$PT_BIN/pt-decode" -q "$tmp/loop.ptc" | wc -c >"$tmp/out"
-check "code that repeats itself gets more memory than the default: $(cat "$tmp/out") bytes of records" test "$(cat "$tmp/out")" -lt 150000000
-# Its code lies without a gap, more than pt-load counts at a time.
-"$PT_BIN/pt-decode" -q "$tmp/loop.ptc" >"$tmp/loop.ptr"
-python3 -c 'import resource, subprocess, sys
-status = subprocess.run(sys.argv[1:]).returncode
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
-sys.exit(status)' "$PT_BIN/pt-load" -q "$tmp/loop.db" "$tmp/loop.ptr" >"$tmp/mb" 2>"$tmp/err"
+most_mb() { # COMMAND...: its exit status; the most memory that it took is in $mb
+	python3 -c 'import resource, subprocess, sys
+status = subprocess.run(sys.argv[2:]).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024, file=open(sys.argv[1], "w"))
+sys.exit(status)' "$tmp/mb" "$@" 2>"$tmp/err"
+	local status=$?
+	mb=$(cat "$tmp/mb")
+	return $status
+}
+takes() { # WHAT MB: no more
+	check "$1 takes $mb MB, not $2" test "$mb" -lt "$2" -o "${SANITIZE:-0}" = 1
+}
+most_mb "$PT_BIN/pt-decode" -q -j 1 -o "$tmp/loop.ptr" "$tmp/loop.ptc"
+takes "pt-decode of a loop of a million blocks (8 MB of code)" 285
+bytes=$(wc -c <"$tmp/loop.ptr")
+check "code that repeats itself gets more memory than the default: $bytes bytes of records" test "$bytes" -lt 150000000
+"$PT_BUILD/tests/tools/mkscale" --bytes 8388608 --programs 1000 >"$tmp/programs.ptc"
+most_mb "$PT_BIN/pt-decode" -q -j 1 -o /dev/null "$tmp/programs.ptc"
+takes "pt-decode of 1,000 programs" 256
+# The loop's code lies without a gap, more than pt-load counts at a time.
+most_mb "$PT_BIN/pt-load" -q "$tmp/loop.db" "$tmp/loop.ptr"
 succeeded $? "the loop is loaded: $(tail -n 2 "$tmp/err")"
 check "each instruction of the loop is counted" test "$(sqlite3 "$tmp/loop.db" 'SELECT insn_count = (SELECT sum(count) FROM insns) AND insn_count > 200000000 FROM traces')" = 1
-check "pt-load takes $(cat "$tmp/mb") MB for it" test "$(cat "$tmp/mb")" -lt 280 -o "${SANITIZE:-0}" = 1
+takes "pt-load of the loop" 280

@@ -186,7 +186,9 @@ static void feed(struct scenario *s, struct pt_flow *flow, size_t from, size_t t
 			p = at;
 		}
 	}
-	pt_flow_feed(flow, p, end, (uint64_t)(p - s->packets), last, &at);
+	/* Nobody recycles the graph: it takes what its room allows. */
+	while (pt_flow_feed(flow, p, end, (uint64_t)(p - s->packets), last, &at) == PT_FEED_CACHE_FULL)
+		p = at;
 }
 
 /* What the packets are, a BIP's among them only where a BBP came before. */
