@@ -79,7 +79,7 @@ struct pt_code {
  */
 struct pt_graph {
 	union pt_position *positions;	     /* from 1 */
-	union pt_edge_list *edge_lists;	     /* parallel */
+	struct pt_edge_list *edge_lists;     /* parallel */
 	uint8_t *decisions;		     /* parallel: enum pt_decision */
 	struct pt_where *where;		     /* parallel */
 	struct pt_jump *jumps;		     /* PT_JUMPS of them */
@@ -142,7 +142,7 @@ static inline enum insn_mode pt_graph_mode(const struct pt_graph *g, uint32_t po
 	return pt_graph_last_block(g, position)->mode;
 }
 
-/* An element of an array has come, which takes so many bytes, *sum of all of its kind; count: of the array. */
+/* Something has come that takes so many bytes, *sum with all others of its kind. */
 static inline void pt_graph_add_bytes(struct pt_graph *g, size_t *sum, size_t bytes)
 {
 	*sum += bytes;

@@ -92,7 +92,7 @@ static enum pt_decision run_to_decision(struct pt_graph *g, struct pt_code *code
 static void build(struct pt_graph *g, struct pt_code *code, uint32_t p)
 {
 	union pt_position *position = &g->positions[p];
-	union pt_edge_list *edge_list = &g->edge_lists[p];
+	struct pt_edge_list *edge_list = &g->edge_lists[p];
 	struct prefix prefix = {0};
 	struct pt_block *first = &g->blocks[g->where[p].block];
 	const struct pt_block *last = first;
@@ -104,11 +104,10 @@ static void build(struct pt_graph *g, struct pt_code *code, uint32_t p)
 	if (arc->rise)
 		arc->push = pt_graph_position(g, code, prefix.push_ip, first->mode);
 	position->arc[0] = *arc;
-	memcpy(edge_list->edges[0], prefix.edges, sizeof prefix.edges);
+	memcpy(edge_list->edges, prefix.edges, sizeof prefix.edges);
 	if (decision == PT_D_JCC || decision == PT_D_CONT) {
 		/* What is beyond the decision is resolved when a packet leads there. */
 		position->arc[1] = *arc;
-		memcpy(edge_list->edges[1], prefix.edges, sizeof prefix.edges);
 	} else if (decision == PT_D_RET) {
 		position->arc[1] = *arc;
 		position->arc[1].n_edges++;
@@ -179,7 +178,7 @@ bool pt_graph_follow(struct pt_graph *g, uint32_t p, unsigned bit)
 	if (g->full)
 		return false; /* and the arc is as it was */
 	if (taken) {
-		g->edge_lists[p].edges[1][arc->n_edges] = edge;
+		g->edge_lists[p].edges[arc->n_edges] = edge;
 		arc->n_edges++;
 		arc->backward = backward(from, to);
 	}

@@ -55,17 +55,18 @@ union pt_position {
 	} ind;
 };
 
-/* The edges along a position's arcs, in order; all four of an arc may be read. */
-union pt_edge_list {
-	uint32_t edges[2][4];
-	struct {
-		uint32_t prefix[4];
-		uint32_t edge; /* to the target that was seen last */
+/* The edges along a position's arcs, in order: those of the prefix, which are three at most, and after them that
+ * of a JCC that is taken. All four may be read of any arc. */
+struct pt_edge_list {
+	/* The last one is PT_BRANCH_EDGE where the decision has several targets: to the one that was seen last. */
+	uint32_t edges[4];
+	union {
 		uint32_t next; /* PT_D_RET: that target, as a position */
 		uint32_t push; /* PT_D_IND that calls: the position after the call, else 0 */
-		uint8_t backward, decision;
 	};
+	uint8_t backward, decision; /* PT_D_RET: of that target */
 };
+#define PT_BRANCH_EDGE 3
 
 /* The rest of a position, which the hot loops do not need. */
 struct pt_where {

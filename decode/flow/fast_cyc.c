@@ -304,8 +304,8 @@ static bool make_path(struct pt_flow *f, const struct lead *lead, uint32_t *ret_
 	*ret_path = 0;
 	*ret_next_start_ip = f->path.start_ip;
 	for (uint32_t i = 0; i < lead->n_arcs; i++) {
-		memcpy(f->path.edges + count, g->edge_lists[lead->from[i]].prefix,
-		       sizeof g->edge_lists->prefix);
+		memcpy(f->path.edges + count, g->edge_lists[lead->from[i]].edges,
+		       sizeof g->edge_lists->edges);
 		count += g->positions[lead->from[i]].arc[0].n_edges;
 	}
 	if (!count)

@@ -244,8 +244,8 @@ static inline void pt_flow_take_prefix(struct pt_flow *f)
 	const struct pt_arc *arc = &f->graph->positions[f->at.position].arc[0];
 
 	pt_flow_path_keep_room(f);
-	memcpy(f->path.edges + f->path.len, f->graph->edge_lists[f->at.position].prefix,
-	       sizeof f->graph->edge_lists->prefix);
+	memcpy(f->path.edges + f->path.len, f->graph->edge_lists[f->at.position].edges,
+	       sizeof f->graph->edge_lists->edges);
 	f->path.len += arc->n_edges;
 	if (arc->rise)
 		pt_flow_stack_push(f, arc->push);

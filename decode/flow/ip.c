@@ -94,11 +94,11 @@ static inline bool take_to(struct pt_flow *f, uint64_t ip, bool *ret_backward)
 	unsigned d = f->at.decision;
 	bool same_mode = f->at.mode == f->at.next_mode;
 	union pt_position *p = &f->graph->positions[f->at.position];
-	union pt_edge_list *edge_list = &f->graph->edge_lists[f->at.position];
+	struct pt_edge_list *edge_list = &f->graph->edge_lists[f->at.position];
 	struct pt_jump *j;
 
 	if (d == PT_D_IND && p->ind.ip == ip && same_mode) {
-		f->path.edges[f->path.len++] = edge_list->edge;
+		f->path.edges[f->path.len++] = edge_list->edges[PT_BRANCH_EDGE];
 		f->at.position = p->ind.next;
 		f->at.decision = p->ind.decision;
 		*ret_backward = p->ind.backward;
@@ -115,7 +115,7 @@ static inline bool take_to(struct pt_flow *f, uint64_t ip, bool *ret_backward)
 	}
 	if (d == PT_D_IND && f->path.len) {
 		p->ind.ip = ip;
-		edge_list->edge = f->path.edges[f->path.len - 1];
+		edge_list->edges[PT_BRANCH_EDGE] = f->path.edges[f->path.len - 1];
 		p->ind.next = f->at.position;
 		p->ind.backward = *ret_backward;
 		p->ind.decision = (uint8_t)f->at.decision;

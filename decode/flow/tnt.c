@@ -33,7 +33,7 @@ static bool no_caller(struct pt_flow *f)
 static bool find_return(struct pt_flow *f, uint32_t to)
 {
 	struct pt_graph *g = f->graph;
-	union pt_edge_list *edge_list = &g->edge_lists[f->at.position];
+	struct pt_edge_list *edge_list = &g->edge_lists[f->at.position];
 	struct pt_jump *j = pt_flow_jump_slot(g, f->at.position, to);
 
 	if (j->position != f->at.position || j->to != to) {
@@ -51,7 +51,7 @@ static bool find_return(struct pt_flow *f, uint32_t to)
 				      .backward = ip <= from_ip};
 	}
 	edge_list->next = to;
-	edge_list->edge = j->edge;
+	edge_list->edges[PT_BRANCH_EDGE] = j->edge;
 	edge_list->backward = j->backward;
 	edge_list->decision = j->decision;
 	return true;
@@ -61,7 +61,7 @@ static bool find_return(struct pt_flow *f, uint32_t to)
 static inline bool compressed_return(struct pt_flow *f, bool *ret_backward)
 {
 	struct pt_graph *g = f->graph;
-	const union pt_edge_list *edge_list = &g->edge_lists[f->at.position];
+	const struct pt_edge_list *edge_list = &g->edge_lists[f->at.position];
 	uint32_t to;
 
 	if (__builtin_expect(!g->positions[f->at.position].ind.prefix.rise && !caller_known(f), 0))
@@ -70,7 +70,7 @@ static inline bool compressed_return(struct pt_flow *f, bool *ret_backward)
 	to = pt_flow_stack_pop(f);
 	if (to != edge_list->next && !find_return(f, to))
 		return false;
-	f->path.edges[f->path.len++] = edge_list->edge;
+	f->path.edges[f->path.len++] = edge_list->edges[PT_BRANCH_EDGE];
 	f->at.decision = edge_list->decision;
 	*ret_backward = edge_list->backward;
 	f->at.position = to;
@@ -175,8 +175,8 @@ static inline __attribute__((always_inline)) enum pt_flow_tnt_result run(struct 
 				return PT_TNT_ERROR;
 			}
 			n--;
-			memcpy(f->path.edges + w.len, g->edge_lists[w.position].edges[bit],
-			       sizeof g->edge_lists->edges[0]);
+			memcpy(f->path.edges + w.len, g->edge_lists[w.position].edges,
+			       sizeof g->edge_lists->edges);
 			w.len += arc->n_edges;
 			f->stack.entries[w.top % PT_STACK] = arc->push;
 			w.top += (uint32_t)arc->rise;
