@@ -82,7 +82,7 @@ box() {
 		tail -n 25 "$out/console.log" "$out"/*.err 2>/dev/null | tr -d '\r' | cut -c 1-200
 		exit 1
 	fi
-	[ -z "$kept" ] || cp -a "$out" "$kept"
+	[ -z "$kept" ] || { mkdir -p "$PTBOX_KEPT" && cp -a "$out" "$kept"; } || fail "$kept cannot be written"
 }
 # Debian's perf here and in the box, where it wants the vdso from there: `vmctl vdso vdso.so` in /host/out. Of another suite's kernel
 # that suite's perf is the judge.

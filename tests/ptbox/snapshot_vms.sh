@@ -38,8 +38,9 @@ box -c 2
 for n in small cyc; do
 	pieces $n 2 "$out/$n.ptc" uk -b -e
 	"$PT_BIN/pt-decode" --include-self --guest-code --text -F cpu,from "$out/$n.ptc" 2>/dev/null | grep '^#' >"$tmp/errors"
-	# Of a CPU that did little a snapshot may go on where the last one ended.
-	check "$n: gaps on the busy CPU" test "$(grep -c ' cpu 1 .*missing from the container' "$tmp/errors")" = 8
+	# Of a CPU that did little a snapshot may go on where the last one ended; and that of the stop, which comes at once.
+	gaps=$(grep -c ' cpu 1 .*missing from the container' "$tmp/errors")
+	check "$n: $gaps gaps on the busy CPU" test "$gaps" -eq 7 -o "$gaps" -eq 8
 	check "$n: no other error: $(grep -v 'missing from the container' "$tmp/errors" | head -n 1)" \
 		test -z "$(grep -v 'missing from the container' "$tmp/errors")"
 done
