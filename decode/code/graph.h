@@ -139,7 +139,7 @@ static inline const struct pt_block *pt_graph_last_block(const struct pt_graph *
 
 static inline enum insn_mode pt_graph_mode(const struct pt_graph *g, uint32_t position)
 {
-	return pt_graph_last_block(g, position)->mode;
+	return g->where[position].mode;
 }
 
 /* Something has come that takes so many bytes, *sum with all others of its kind. */

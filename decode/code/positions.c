@@ -140,7 +140,8 @@ uint32_t pt_graph_position(struct pt_graph *g, struct pt_code *code, uint64_t ip
 	p = g->position_count++;
 	b->position = p;
 	g->where[p].ip = ip;
-	g->where[p].code = code->id;
+	g->where[p].code = code->id & ((1u << 30) - 1);
+	g->where[p].mode = mode & 3;
 	g->where[p].block = (uint32_t)(b - g->blocks);
 	g->decisions[p] = PT_D_UNRESOLVED; /* built when the flow gets there */
 	return p;

@@ -71,9 +71,10 @@ struct pt_edge_list {
 /* The rest of a position, which the hot loops do not need. */
 struct pt_where {
 	uint64_t ip;
-	uint32_t code; /* id */
+	uint32_t code : 30; /* id */
+	uint32_t mode : 2;  /* enum insn_mode */
 	/* Of the position's code the last block, which ends in the decision or is dead; PT_D_CONT: the one
-	 * where the code continues; until pt_graph_decision(), the first. All have the position's mode. */
+	 * where the code continues; until pt_graph_decision(), the first. */
 	uint32_t block;
 };
 
