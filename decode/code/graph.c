@@ -22,7 +22,8 @@
 #define HASH_SLOTS (1u << 12)	       /* at first */
 #define LIMIT_MIN  ((size_t)400 << 10) /* one without room for the flows' return addresses is full at once */
 
-/* A Bloom filter with one hash: a bit is set for each block. It begins anew when a quarter of them are. */
+/* A Bloom filter with one hash: a bit is set for each block and path. It begins anew when a quarter of the bits
+ * are. */
 #define KNOWN_BITS (1u << 24)
 
 /* Array, room, count: of paths, of the code, and of edges. What is CODE is emptied with the paths only. */
@@ -120,19 +121,28 @@ static bool was_known(struct pt_graph *g, uint64_t hash)
 	return known;
 }
 
+/* Since the paths were forgotten. */
+static uint64_t executed_edges(const struct pt_graph *g)
+{
+	uint64_t ret = 0;
+
+	for (uint32_t i = 1; i < g->path_count; i++)
+		ret += g->paths[i].times * g->paths[i].count;
+	return ret;
+}
+
 /*
- * Most blocks, or paths, were there when the graph was recycled before, and were executed hardly more often
- * than they were made. (Other code, and other versions of it, are other blocks.)
+ * Most blocks, or paths, were there when they were forgotten before, and were executed hardly more often than
+ * they were made: four edges a block, one and a half times a path. (Other code, and other versions of it, are
+ * other blocks.)
  */
 static bool blocks_return(struct pt_graph *g)
 {
-	uint64_t again = 0, executed = 0;
+	uint64_t again = 0;
 
 	for (uint32_t i = 1; i < g->block_count; i++)
 		again += was_known(g, pt_hash_mix(g->blocks[i].ip ^ (uint64_t)g->blocks[i].code << 48));
-	for (uint32_t i = 1; i < g->path_count; i++)
-		executed += g->paths[i].times * g->paths[i].count;
-	return again > g->block_count / 2 && executed / 4 < g->block_count;
+	return again > g->block_count / 2 && (g->executed + executed_edges(g)) / 4 < g->block_count;
 }
 
 static bool paths_return(struct pt_graph *g)
@@ -151,6 +161,7 @@ static void forget_paths(struct pt_graph *g)
 {
 	struct pt_graph_sums sums;
 
+	g->executed += executed_edges(g);
 	pt_graph_sum(g, &sums);
 	g->sums = sums;
 	PATHS(WIPE)
@@ -168,7 +179,7 @@ static void forget_code(struct pt_graph *g)
 	memset(g->jumps, 0, PT_JUMPS * sizeof *g->jumps);
 	memset(g->block_hash, 0, ((size_t)g->block_mask + 1) * sizeof *g->block_hash);
 	g->position_count = g->block_count = 1;
-	g->code_bytes = 0;
+	g->code_bytes = g->executed = 0;
 }
 
 static void forget_edges(struct pt_graph *g)

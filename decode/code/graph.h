@@ -107,6 +107,7 @@ struct pt_graph {
 	uint32_t code_count;
 	/* Of what is there, without the memos: positions and blocks; edges; paths. */
 	size_t code_bytes, edge_bytes, path_bytes;
+	uint64_t executed;		/* edges, of paths that were forgotten since the code was */
 	size_t limit_bytes, most_bytes; /* of all three; pt_graph_may_grow() */
 	uint64_t *known; /* bits: what it had when it was recycled (graph.c); NULL: it was not */
 	uint32_t known_count;
@@ -135,11 +136,6 @@ static inline uint32_t pt_path_insns_until(const struct pt_graph *g, uint32_t fi
 static inline const struct pt_block *pt_graph_last_block(const struct pt_graph *g, uint32_t position)
 {
 	return &g->blocks[g->where[position].block];
-}
-
-static inline enum insn_mode pt_graph_mode(const struct pt_graph *g, uint32_t position)
-{
-	return g->where[position].mode;
 }
 
 /* Something has come that takes so many bytes, *sum with all others of its kind. */

@@ -1,4 +1,4 @@
-/* test_graph.c - blocks at the ends of what they can hold, paths of many instructions, and what a graph forgets. */
+/* test_graph.c - blocks and paths at the ends of what they can hold, and what a graph forgets. */
 #include "decode/code/graph.h"
 #include "tests/unit/check.h"
 
@@ -144,61 +144,88 @@ static void around_4_gb(void)
 	end(&c);
 }
 
-/* Fills the graph with paths of so many jumps from each of the first `starts` addresses. */
-static void fill(struct code *c, uint32_t starts, uint32_t most, uint64_t times)
-{
-	for (uint32_t i = 0; i < starts; i++)
-		for (uint32_t n = 1; n <= most; n++) {
-			uint32_t p = path(c, 0x400000 + i, n, NULL, 0);
+#define CODE 0x400000u
 
-			c->graph.paths[p].times += times;
-			pt_graph_position(&c->graph, c->code, 0x400000 + i, INSN_64);
-		}
-}
-
-static void forgets(void)
+/* A graph of the least size, which may double once, over 8 KB of NOPs and a jump back to the first. */
+static void begin_least(struct code *c)
 {
 	static uint8_t bytes[8192];
-	struct code c;
-	struct pt_graph *g = &c.graph;
 
 	memset(bytes, 0x90, sizeof bytes);
 	jump(bytes, sizeof bytes - 5, 0);
-	begin(&c);
-	map(&c, 0x400000, bytes, sizeof bytes);
-	pt_graph_limit(g, 0); /* the least */
-	g->most_bytes = 2 * g->limit_bytes;
-	fill(&c, 100, 30, 1);
-	check(g->cache_full && g->path_bytes >= g->limit_bytes / 4, "paths fill it");
+	begin(c);
+	map(c, CODE, bytes, sizeof bytes);
+	pt_graph_limit(&c->graph, 0);
+	c->graph.most_bytes = 2 * c->graph.limit_bytes;
+}
+
+static bool has_grown(const struct pt_graph *g)
+{
+	return g->limit_bytes == g->most_bytes;
+}
+
+/* Paths of 1 to 30 jumps from each of 100 addresses, each so many times executed. */
+static void many_paths(struct code *c, uint64_t times)
+{
+	for (uint32_t i = 0; i < 100; i++)
+		for (uint32_t n = 1; n <= 30; n++)
+			c->graph.paths[path(c, CODE + i, n, NULL, 0)].times += times;
+	check(c->graph.cache_full && c->graph.path_bytes >= c->graph.limit_bytes / 4, "paths fill it");
+}
+
+/* Blocks and positions at 4,000 addresses, and a path that is executed so many times. */
+static void much_code(struct code *c, uint64_t times)
+{
+	for (uint32_t i = 0; i < 4000; i++)
+		pt_graph_position(&c->graph, c->code, CODE + i, INSN_64);
+	c->graph.paths[path(c, CODE, 1, NULL, 0)].times += times;
+	check(c->graph.cache_full && c->graph.path_bytes < c->graph.limit_bytes / 4, "code fills it");
+}
+
+static void forgets_paths(void)
+{
+	struct code c;
+	struct pt_graph *g = &c.graph;
+	uint32_t blocks;
+
+	begin_least(&c);
+	many_paths(&c, 1);
+	blocks = g->block_count;
 	pt_graph_recycle(g);
 	check(!g->cache_full && g->path_count == 1 && g->path_edge_count == 0, "paths are forgotten");
-	check(g->block_count > 100 && g->position_count == 101 && g->edge_count == 2, "and nothing else");
-	check(g->limit_bytes < g->most_bytes, "once is not again");
-	fill(&c, 100, 30, 2);
+	check(blocks > 100 && g->block_count == blocks && g->edge_count == 2, "and nothing else");
+	check(!has_grown(g), "paths that are new");
+	many_paths(&c, 2);
 	pt_graph_recycle(g);
-	check(g->limit_bytes < g->most_bytes,
-	      "paths that were executed twice since are not worth more memory");
-	fill(&c, 100, 30, 1);
+	check(!has_grown(g), "the same paths again, twice each");
+	many_paths(&c, 1);
 	pt_graph_recycle(g);
-	check(g->limit_bytes == g->most_bytes, "the same paths again, once each, are");
+	check(has_grown(g), "the same paths again, once each");
 	end(&c);
+}
 
-	begin(&c);
-	map(&c, 0x400000, bytes, sizeof bytes);
-	pt_graph_limit(g, 0);
-	g->most_bytes = 2 * g->limit_bytes;
-	for (int turn = 0; turn < 2; turn++) {
-		check(g->limit_bytes < g->most_bytes, "once is not again");
-		fill(&c, 3500, 1, 1);
-		fill(&c, 1, 1, turn == 0 ? 1 : 5);
-		check(g->cache_full, "code fills it");
-		g->path_bytes = 0; /* as of code that is hardly executed */
-		pt_graph_recycle(g);
-		check(g->block_count == 1 && g->position_count == 1 && g->path_count == 1,
-		      "code is forgotten");
-		check(g->edge_count == 2, "and edges are not");
-	}
-	check(g->limit_bytes == g->most_bytes, "the same code again, hardly executed, is worth more memory");
+static void forgets_code(void)
+{
+	struct code c;
+	struct pt_graph *g = &c.graph;
+
+	begin_least(&c);
+	much_code(&c, 1);
+	pt_graph_recycle(g);
+	check(g->block_count == 1 && g->position_count == 1 && g->path_count == 1, "code is forgotten");
+	check(g->edge_count == 2, "and edges are not");
+	check(!has_grown(g), "code that is new");
+	much_code(&c, 100000);
+	pt_graph_recycle(g);
+	check(!has_grown(g), "the same code again, much executed");
+	many_paths(&c, 100);
+	pt_graph_recycle(g); /* of paths alone */
+	much_code(&c, 1);
+	pt_graph_recycle(g);
+	check(!has_grown(g), "the same code again, executed along paths that were forgotten before it");
+	much_code(&c, 1);
+	pt_graph_recycle(g);
+	check(has_grown(g), "the same code again, hardly executed");
 	end(&c);
 }
 
@@ -206,6 +233,7 @@ int main(void)
 {
 	long_paths();
 	around_4_gb();
-	forgets();
+	forgets_paths();
+	forgets_code();
 	return sum_up();
 }
