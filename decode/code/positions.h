@@ -55,10 +55,12 @@ union pt_position {
 	} ind;
 };
 
-/* The edges along a position's arcs, in order: those of the prefix, which are three at most, and after them that
- * of a JCC that is taken. All four may be read of any arc. */
+/*
+ * The edges along a position's arcs, in order: those of the prefix, three at most, and then that of a JCC
+ * that is taken. Where the decision has several targets, that to the last one is PT_BRANCH_EDGE. All four may
+ * be read of any arc.
+ */
 struct pt_edge_list {
-	/* The last one is PT_BRANCH_EDGE where the decision has several targets: to the one that was seen last. */
 	uint32_t edges[4];
 	union {
 		uint32_t next; /* PT_D_RET: that target, as a position */

@@ -193,7 +193,7 @@ static void look_up_again(struct pt_graph *g, struct flow_return_stack *stack)
 		uint32_t *entry = &stack->entries[i % PT_STACK];
 		const struct pt_where *w = &g->where[*entry];
 
-		*entry = pt_graph_position(g, g->codes[w->code], w->ip, pt_graph_mode(g, *entry));
+		*entry = pt_graph_position(g, g->codes[w->code], w->ip, (enum insn_mode)w->mode);
 	}
 }
 
@@ -231,9 +231,8 @@ static struct place place_of(const struct pt_flow *f, uint32_t position)
 {
 	const struct pt_where *w = &f->graph->where[position];
 
-	return (struct place){.ip = w->ip,
-			      .code = position ? f->graph->codes[w->code] : NULL,
-			      .mode = pt_graph_mode(f->graph, position)};
+	return (struct place){
+	    .ip = w->ip, .code = position ? f->graph->codes[w->code] : NULL, .mode = w->mode};
 }
 
 static uint32_t position_at(struct pt_flow *f, const struct place *place)

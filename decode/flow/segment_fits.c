@@ -102,7 +102,7 @@ static bool same_place(const struct pt_graph *fg, uint32_t f, const struct pt_gr
 {
 	const struct pt_where *fw = &fg->where[f], *bw = &bg->where[b];
 
-	return !f == !b && (!f || (fw->ip == bw->ip && pt_graph_mode(fg, f) == pt_graph_mode(bg, b) &&
+	return !f == !b && (!f || (fw->ip == bw->ip && fw->mode == bw->mode &&
 				   fg->codes[fw->code]->space == bg->codes[bw->code]->space));
 }
 

@@ -85,6 +85,6 @@ uint32_t pt_segment_position(const struct segment_taking *t, uint32_t local)
 	const struct pt_where *w = &t->segment->graph->where[local];
 
 	return local ? pt_graph_position(t->f->graph, pt_segment_code(t, w->code), w->ip,
-					 pt_graph_mode(t->segment->graph, local))
+					 (enum insn_mode)w->mode)
 		     : 0;
 }
