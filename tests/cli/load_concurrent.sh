@@ -53,8 +53,8 @@ for round in $(seq 12); do
 	check "killed loads: the next one works" test "$(sqlite3 "$tmp/db" "SELECT count(*) > 0 FROM trace")" = 1
 	check "killed loads: the database is sound" sound "$tmp/db"
 done
-# A load that is killed when it has just begun to write leaves an empty journal, which is no one's to play back: SQLite removes it
-# when it writes next.
+# A load that is killed when it has just begun to write leaves an empty journal, which is none to play back: SQLite leaves it alone
+# until it writes next.
 "$PT_BIN/pt-load" -q "$tmp/db" "$tmp/s6" 2>"$tmp/err"
 check "killed loads: one more is added: $(cat "$tmp/err")" test $? -ne 1
 check "killed loads: nothing is left over: $(find "$tmp" -name 'db?*' | tr '\n' ' ')" test -z "$(find "$tmp" -name 'db?*')"

@@ -84,11 +84,13 @@ takes() { # WHAT MB: no more
 	check "$1 takes $mb MB, not $2" test "$mb" -lt "$2" -o "${SANITIZE:-0}" = 1
 }
 most_mb "$PT_BIN/pt-decode" -q -j 1 -o "$tmp/loop.ptr" "$tmp/loop.ptc"
+succeeded $? "the loop is decoded: $(tail -n 2 "$tmp/err")"
 takes "pt-decode of a loop of a million blocks (8 MB of code)" 285
 bytes=$(wc -c <"$tmp/loop.ptr")
 check "code that repeats itself gets more memory than the default: $bytes bytes of records" test "$bytes" -lt 150000000
 "$PT_BUILD/tests/tools/mkscale" --bytes 8388608 --programs 1000 >"$tmp/programs.ptc"
 most_mb "$PT_BIN/pt-decode" -q -j 1 -o /dev/null "$tmp/programs.ptc"
+succeeded $? "1,000 programs are decoded: $(tail -n 2 "$tmp/err")"
 takes "pt-decode of 1,000 programs" 256
 # The loop's code lies without a gap, more than pt-load counts at a time.
 most_mb "$PT_BIN/pt-load" -q "$tmp/loop.db" "$tmp/loop.ptr"
