@@ -139,9 +139,9 @@ static inline const struct pt_block *pt_graph_last_block(const struct pt_graph *
 }
 
 /* Something has come that takes so many bytes, *sum with all others of its kind. */
-static inline void pt_graph_add_bytes(struct pt_graph *g, size_t *sum, size_t bytes)
+static inline void pt_graph_add_bytes(struct pt_graph *g, size_t *sum, size_t more)
 {
-	*sum += bytes;
+	*sum += more;
 	if (g->code_bytes + g->edge_bytes + g->path_bytes >= g->limit_bytes)
 		g->cache_full = true;
 }
