@@ -120,7 +120,7 @@ static void mtc(struct pt_encoder *e)
 	now = ctc_now(e) >> shift;
 	if (e->mtc_period < now)
 		put_tnt(e);
-	/* After a long sleep the counter's 8 bits must not be ambiguous, but need not be dense. */
+	/* What ends now slept before: nothing is traced after that, and nobody needs them all. */
 	if (now - e->mtc_period > MTC_MAX)
 		e->mtc_period = now - MTC_MAX;
 	while (e->mtc_period < now) {
@@ -197,8 +197,16 @@ static void maybe_psb(struct pt_encoder *e, uint64_t next)
 		psb(e, next);
 }
 
+/* So long ago that MTC's 8 bits might no longer say how long: the thread slept, another one had the CPU, and perf
+ * turns tracing off and on then. */
+static bool slept(const struct pt_encoder *e)
+{
+	return e->config->mtc && (ctc_now(e) >> e->config->mtc_shift) - e->mtc_period > MTC_MAX;
+}
+
 void pt_encode_begin(struct pt_encoder *e, uint64_t ip, bool with_psb)
 {
+	with_psb = with_psb || slept(e);
 	if (with_psb) {
 		/* Tracing itself was off: nothing was counted. */
 		e->cyc_cycles = e->model->cycles;

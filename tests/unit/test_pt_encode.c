@@ -83,6 +83,18 @@ static void test_psb(void)
 	    PSB " 1980841e00000000 0273a861000000 02031e00 9920 9901 7d021040000000 0223");
 }
 
+/* MTC counts to 256 periods, here of 8 CTC ticks. */
+static void test_sleep(void)
+{
+	begin(true, true, true);
+	e.size = 0;
+	pt_encode_end(&e);
+	model.cycles = 6000000; /* TSC 4,000,000 = 3d0900, CTC 50,000 = c350: 3,125 periods later */
+	pt_encode_begin(&e, 0x401008, false);
+	end("after a sleep of more periods than MTC has bits for: PSB+ with the time",
+	    "01 " PSB " 1900093d00000000 027350c3000000 02031e00 9920 0223 9901 71081040000000");
+}
+
 static void test_branches(void)
 {
 	begin(false, false, false);
@@ -184,6 +196,7 @@ static void test_time(void)
 int main(void)
 {
 	test_psb();
+	test_sleep();
 	test_branches();
 	test_ends();
 	test_time();
