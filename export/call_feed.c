@@ -30,7 +30,7 @@ struct call_feed {
 	struct feed *feed;
 };
 
-static int take(void *arg, const void *message, struct pt_error *e)
+static int take(void *arg, void *message, struct pt_error *e)
 {
 	const struct call_feed *f = arg;
 	const struct message *m = message;

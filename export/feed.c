@@ -32,7 +32,8 @@ struct feed {
 	void *arg;
 	const char *what;
 	struct batch batches[BATCHES], *filled;
-	bool threaded; /* there is a thread */
+	const struct batch *taken_of; /* what is being taken is of this one */
+	bool threaded;		      /* there is a thread */
 	pthread_t thread;
 	/* Of both threads, behind the lock */
 	pthread_mutex_t lock;
@@ -55,15 +56,25 @@ static size_t fetch_one(const struct feed *f, const struct batch *b, size_t at)
 	return at + head->bytes;
 }
 
-static int take_batch(const struct feed *f, struct batch *b, struct pt_error *e)
+void *feed_next(const struct feed *f, const void *message)
+{
+	const struct batch *b = f->taken_of;
+	const struct head *head = (const struct head *)message - 1;
+	size_t after = (size_t)((const unsigned char *)head - b->data) + head->bytes;
+
+	return after < b->bytes ? b->data + after + sizeof *head : NULL;
+}
+
+static int take_batch(struct feed *f, struct batch *b, struct pt_error *e)
 {
 	size_t ahead = 0;
 	int ret = 0;
 
+	f->taken_of = b;
 	for (int i = 0; i < FETCHED; i++)
 		ahead = fetch_one(f, b, ahead);
 	for (size_t at = 0; !ret && at < b->bytes;) {
-		const struct head *head = (const void *)(b->data + at);
+		struct head *head = (void *)(b->data + at);
 
 		ahead = fetch_one(f, b, ahead);
 		ret = f->take(f->arg, head + 1, e);

@@ -1,13 +1,15 @@
 /* inserter.c - see inserter.h. */
 #include "export/inserter.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "export/db.h"
 #include "export/feed.h"
+#include "export/row_table.h"
 
-enum { COLUMNS = 24 };
+enum { COLUMNS = ROW_TABLE_COLUMNS };
 
 enum type { IS_NULL, IS_INT, IS_DOUBLE, IS_TEXT, IS_BLOB };
 
@@ -24,11 +26,17 @@ struct value {
 struct inserter {
 	sqlite3 *db;
 	struct feed *feed;
+	struct row_table_source source;
+	/* Of the thread: the row that is inserted, or the first one of a statement */
+	struct row *row;
+	bool begins;		   /* row is the first one */
+	const char *data[COLUMNS]; /* of its texts and blobs */
 };
 
 struct insert {
 	struct inserter *inserter;
 	sqlite3_stmt *statement;
+	bool from_rows; /* it reads row_table, as often as there are rows; else its parameters are one row */
 	int columns;
 	struct value values[COLUMNS];
 	const void *data[COLUMNS]; /* of texts and blobs */
@@ -37,12 +45,62 @@ struct insert {
 
 /* A row on its way: the values, then the bytes of texts and blobs. */
 struct row {
-	sqlite3_stmt *statement;
-	int columns;
+	const struct insert *insert;
+	bool taken; /* by the statement of a row before */
 	struct value values[];
 };
 
 /* ---- Inserting: in the thread -------------------------------------------------------------------------- */
+
+static bool has_bytes(const struct value *v)
+{
+	return v->type == IS_TEXT || v->type == IS_BLOB;
+}
+
+static void find_data(struct inserter *r)
+{
+	const char *data = (const char *)&r->row->values[r->row->insert->columns];
+
+	for (int i = 0; i < r->row->insert->columns; i++) {
+		r->data[i] = data;
+		data += has_bytes(&r->row->values[i]) ? r->row->values[i].bytes : 0;
+	}
+}
+
+/*
+ * Of row_table: the next row of the same statement, of those that are here. Rows of others are passed over: which
+ * table comes first makes no difference, but to a statement that may read them.
+ */
+static bool next_row(void *arg)
+{
+	struct inserter *r = arg;
+	const struct insert *insert = r->row->insert;
+	struct row *row = r->begins ? r->row : feed_next(r->feed, r->row);
+
+	while (row && row->insert != insert)
+		row = row->insert->from_rows ? feed_next(r->feed, row) : NULL;
+	r->begins = false;
+	if (!row)
+		return false;
+	row->taken = true;
+	r->row = row;
+	find_data(r);
+	return true;
+}
+
+static void column(void *arg, int at, sqlite3_context *context)
+{
+	const struct inserter *r = arg;
+	const struct value *v = &r->row->values[at];
+
+	switch (v->type) {
+	case IS_NULL: sqlite3_result_null(context); break;
+	case IS_INT: sqlite3_result_int64(context, v->number); break;
+	case IS_DOUBLE: sqlite3_result_double(context, v->real); break;
+	case IS_TEXT: sqlite3_result_text(context, r->data[at], (int)v->bytes, SQLITE_STATIC); break;
+	case IS_BLOB: sqlite3_result_blob(context, r->data[at], (int)v->bytes, SQLITE_STATIC); break;
+	}
+}
 
 static void bind(sqlite3_stmt *s, int at, const struct value *v, const char *data)
 {
@@ -55,22 +113,23 @@ static void bind(sqlite3_stmt *s, int at, const struct value *v, const char *dat
 	}
 }
 
-static bool has_bytes(const struct value *v)
+static int take_row(void *arg, void *message, struct pt_error *e)
 {
-	return v->type == IS_TEXT || v->type == IS_BLOB;
-}
+	struct inserter *r = arg;
+	const struct insert *insert;
 
-static int insert_row(void *arg, const void *message, struct pt_error *e)
-{
-	const struct row *row = message;
-	const char *data = (const char *)&row->values[row->columns];
-
-	(void)arg;
-	for (int i = 0; i < row->columns; i++) {
-		bind(row->statement, i + 1, &row->values[i], data);
-		data += has_bytes(&row->values[i]) ? row->values[i].bytes : 0;
+	r->row = message;
+	if (r->row->taken)
+		return 0;
+	insert = r->row->insert;
+	if (insert->from_rows) {
+		r->begins = true;
+	} else {
+		find_data(r);
+		for (int i = 0; i < insert->columns; i++)
+			bind(insert->statement, i + 1, &r->row->values[i], r->data[i]);
 	}
-	return db_run(row->statement, e);
+	return db_run(insert->statement, e);
 }
 
 /* ---- Beginning and end --------------------------------------------------------------------------------- */
@@ -84,7 +143,9 @@ struct inserter *inserter_create(sqlite3 *db, bool threaded, struct pt_error *e)
 		return NULL;
 	}
 	r->db = db;
-	r->feed = feed_create(insert_row, NULL, r, threaded && sqlite3_threadsafe(), "rows", e);
+	r->source = (struct row_table_source){.next = next_row, .column = column, .arg = r};
+	if (row_table_create(db, &r->source, e) == 0)
+		r->feed = feed_create(take_row, NULL, r, threaded && sqlite3_threadsafe(), "rows", e);
 	if (r->feed)
 		return r;
 	free(r);
@@ -120,18 +181,34 @@ static struct insert *create(struct inserter *r, sqlite3_stmt *statement, int co
 	return NULL;
 }
 
+static sqlite3_stmt *prepare(sqlite3 *db, const char *sql, struct pt_error *e)
+{
+	sqlite3_stmt *ret = NULL;
+
+	if (sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, &ret, NULL) != SQLITE_OK)
+		db_fail_main(db, e);
+	return ret;
+}
+
 struct insert *insert_create(struct inserter *r, const char *table, int columns, struct pt_error *e)
 {
-	return create(r, db_insert(r->db, table, columns, e), columns, e);
+	/* OR FAIL: SQLite need not be able to take back the rows of one statement, for after an error all are. */
+	char sql[64 + 8 * COLUMNS];
+	int n = snprintf(sql, sizeof sql, "INSERT OR FAIL INTO %s SELECT c0", table);
+	struct insert *i;
+
+	for (int k = 1; k < columns; k++)
+		n += snprintf(sql + n, sizeof sql - (size_t)n, ",c%d", k);
+	snprintf(sql + n, sizeof sql - (size_t)n, " FROM row_table");
+	i = create(r, prepare(r->db, sql, e), columns, e);
+	if (i)
+		i->from_rows = true;
+	return i;
 }
 
 struct insert *insert_create_sql(struct inserter *r, const char *sql, int parameters, struct pt_error *e)
 {
-	sqlite3_stmt *statement = NULL;
-
-	if (sqlite3_prepare_v2(r->db, sql, -1, &statement, NULL) != SQLITE_OK)
-		db_fail_main(r->db, e);
-	return create(r, statement, parameters, e);
+	return create(r, prepare(r->db, sql, e), parameters, e);
 }
 
 void insert_destroy(struct insert *i)
@@ -187,8 +264,8 @@ int insert_run(struct insert *i, struct pt_error *e)
 
 	if (!row)
 		return -1;
-	row->statement = i->statement;
-	row->columns = i->columns;
+	row->insert = i;
+	row->taken = false;
 	memcpy(row->values, i->values, values);
 	data = (char *)&row->values[i->columns];
 	for (int k = 0; k < i->columns; k++)

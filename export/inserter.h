@@ -1,6 +1,6 @@
 /*
- * inserter.h - rows for SQLite, which another thread inserts while the caller makes the next ones. They are
- * inserted in the order in which they were run, whatever their statements.
+ * inserter.h - rows for SQLite, which another thread inserts while the caller makes the next ones. A table's are
+ * inserted in the order in which they were run; a statement of one's own finds all that were run before it.
  *
  *     insert_int(i, 1, id);
  *     insert_text(i, 2, name, strlen(name));
@@ -22,7 +22,8 @@
 struct inserter;
 struct insert;
 
-/* db remains the caller's. threaded: with a thread of its own, if one can be had. NULL: PT_ERR_NO_MEMORY. */
+/* db remains the caller's, and has one inserter, as long as it is open. threaded: with a thread of its own, if
+ * one can be had. NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
 struct inserter *inserter_create(sqlite3 *db, bool threaded, struct pt_error *e);
 /* Its statements have been destroyed. NULL is fine. */
 void inserter_destroy(struct inserter *r);
