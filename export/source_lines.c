@@ -5,12 +5,15 @@
 #include <string.h>
 
 #include "schema/array.h"
+#include "schema/thread.h"
 
 struct dwfl_of_dso;
 
 struct dso {
 	char *name, *build_id;
 	bool opened;
+	int status; /* of opening it: 0, or -1 and the error */
+	struct pt_error error;
 	struct dwfl_of_dso *dwarf; /* NULL: there is none */
 };
 
@@ -23,6 +26,13 @@ struct source_lines {
 	struct dso *dsos; /* number n at n - 1 */
 	struct symbol *symbols;
 	size_t dso_count, dso_room, symbol_count, symbol_room;
+
+	bool has_thread; /* which opens dsos, one after the other */
+	pthread_t thread;
+	pthread_mutex_t mutex; /* of what follows */
+	pthread_cond_t cond;   /* opened has grown */
+	size_t opened;
+	bool ends; /* no more of them */
 };
 
 #ifdef HAVE_LIBDW
@@ -205,15 +215,11 @@ static int try_dwarf(struct dso *dso, bool *ret_partial, struct pt_error *e)
 	return dso->dwarf ? 0 : refused(dso, last_error(), e);
 }
 
-/* The same, once. */
 static int look_for_dwarf(struct dso *dso, struct pt_error *e)
 {
 	struct stat st;
 	bool partial;
 
-	if (dso->opened)
-		return 0;
-	dso->opened = true;
 	if (dso->name[0] != '/' || !dso->build_id[0])
 		return 0;
 	/* A trace may name anything: a FIFO or a device is not opened. */
@@ -227,6 +233,47 @@ static int look_for_dwarf(struct dso *dso, struct pt_error *e)
 	close_dwarf(dso->dwarf);
 	dso->dwarf = NULL;
 	return try_dwarf(dso, &partial, e);
+}
+
+static void open_dso(struct dso *dso)
+{
+	if (dso->opened)
+		return;
+	dso->opened = true;
+	dso->status = look_for_dwarf(dso, &dso->error);
+}
+
+static void *open_ahead(void *arg)
+{
+	struct source_lines *l = arg;
+
+	pthread_mutex_lock(&l->mutex);
+	while (l->opened < l->dso_count && !l->ends) {
+		struct dso *dso = &l->dsos[l->opened];
+
+		pthread_mutex_unlock(&l->mutex);
+		open_dso(dso);
+		pthread_mutex_lock(&l->mutex);
+		l->opened++;
+		pthread_cond_signal(&l->cond);
+	}
+	pthread_mutex_unlock(&l->mutex);
+	return NULL;
+}
+
+void source_lines_open_ahead(struct source_lines *l)
+{
+	l->has_thread = pt_thread_create(&l->thread, NULL, open_ahead, l) == 0;
+}
+
+static void wait_for_dso(struct source_lines *l, size_t at)
+{
+	if (!l->has_thread)
+		return;
+	pthread_mutex_lock(&l->mutex);
+	while (l->opened <= at)
+		pthread_cond_wait(&l->cond, &l->mutex);
+	pthread_mutex_unlock(&l->mutex);
 }
 
 static uint64_t key_of_unit(const void *units, uint32_t n)
@@ -285,15 +332,21 @@ static int find_unit(struct dwfl_of_dso *d, uint64_t address, struct pt_error *e
 	return note_unit(d, unit, e) < 0 ? -1 : 1;
 }
 
-static int find(struct dso *dso, uint64_t address, struct source_line *ret, struct pt_error *e)
+static int find(struct source_lines *l, size_t at, uint64_t address, struct source_line *ret,
+		struct pt_error *e)
 {
+	struct dso *dso = &l->dsos[at];
 	struct dwfl_of_dso *d;
 	Dwfl_Line *line = NULL;
 	int number = 0, has_unit;
 
 	*ret = (struct source_line){.folder = ""};
-	if (look_for_dwarf(dso, e) < 0)
+	wait_for_dso(l, at);
+	open_dso(dso);
+	if (dso->status < 0) {
+		*e = dso->error;
 		return -1;
+	}
 	d = dso->dwarf;
 	if (!d)
 		return 0;
@@ -392,10 +445,16 @@ static void close_dwarf(struct dwfl_of_dso *d)
 	(void)d;
 }
 
-static int find(struct dso *dso, uint64_t address, struct source_line *ret, struct pt_error *e)
+static int find(struct source_lines *l, size_t at, uint64_t address, struct source_line *ret,
+		struct pt_error *e)
 {
-	(void)dso, (void)address, (void)ret, (void)e;
+	(void)l, (void)at, (void)address, (void)ret, (void)e;
 	return 0;
+}
+
+void source_lines_open_ahead(struct source_lines *l)
+{
+	(void)l;
 }
 
 #endif
@@ -404,15 +463,32 @@ struct source_lines *source_lines_create(struct pt_error *e)
 {
 	struct source_lines *l = calloc(1, sizeof *l);
 
-	if (!l)
+	if (!l) {
 		pt_fail_no_memory(e, NULL);
+		return NULL;
+	}
+	pthread_mutex_init(&l->mutex, NULL);
+	pthread_cond_init(&l->cond, NULL);
 	return l;
+}
+
+static void end_thread(struct source_lines *l)
+{
+	if (!l->has_thread)
+		return;
+	pthread_mutex_lock(&l->mutex);
+	l->ends = true;
+	pthread_mutex_unlock(&l->mutex);
+	pthread_join(l->thread, NULL);
 }
 
 void source_lines_destroy(struct source_lines *l)
 {
 	if (!l)
 		return;
+	end_thread(l);
+	pthread_cond_destroy(&l->cond);
+	pthread_mutex_destroy(&l->mutex);
 	for (size_t i = 0; i < l->dso_count; i++) {
 		close_dwarf(l->dsos[i].dwarf);
 		free(l->dsos[i].name);
@@ -452,7 +528,7 @@ int source_lines_find(struct source_lines *l, uint32_t symbol, uint64_t ip, stru
 	s = &l->symbols[symbol - 1];
 	if (!s->dso || s->base == PTR_UNKNOWN)
 		return 0;
-	return find(&l->dsos[s->dso - 1], ip - s->base, ret, e);
+	return find(l, s->dso - 1, ip - s->base, ret, e);
 }
 
 int source_lines_all(struct source_lines *l,

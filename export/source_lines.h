@@ -22,6 +22,12 @@ void source_lines_destroy(struct source_lines *l);	      /* NULL is fine */
 int source_lines_dso(struct source_lines *l, const struct ptr_dso *dso, struct pt_error *e);
 int source_lines_symbol(struct source_lines *l, const struct ptr_symbol *symbol, struct pt_error *e);
 
+/*
+ * After the last DSO, once: opens their files in a thread, so that decompressing their DWARF does not keep the
+ * caller. Without it, or when no thread can be had, each is opened when it is first asked for.
+ */
+void source_lines_open_ahead(struct source_lines *l);
+
 /* A call that the compiler inlined. */
 struct inlined_call {
 	const char *name;	    /* as a linker has it, where it has one, else the source's; "" unknown */

@@ -359,6 +359,7 @@ static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 
 	if (begin(s, e) < 0)
 		return -1;
+	source_lines_open_ahead(s->lines);
 	ptr_times_settle(s->times);
 	if (call_feed_finish(s->feed, e) < 0 || put_settled(s, e) < 0 || slices_finish(s->slices, e) < 0 ||
 	    dictionary_rank(s->dictionary, e) < 0)
