@@ -252,7 +252,7 @@ check-suite:
 # Once a day is enough.
 check-nightly: all $(RANDOM) $(TOOLS)
 	$(Q)RANDOM_PROGRAMS=10000 PT_BUILD=$(CURDIR)/$(B) tests/run.sh oracle/random.sh
-	$(Q)DAMAGE_ALL=1 GROWTH_ALL=1 PT_BUILD=$(CURDIR)/$(B) tests/run.sh oracle/damage.sh cli/growth.sh
+	$(Q)DAMAGE_ALL=1 GROWTH_ALL=1 STACKS_ALL=1 PT_BUILD=$(CURDIR)/$(B) tests/run.sh oracle/damage.sh cli/growth.sh oracle/call_stacks.sh
 # In the emulated PC with Processor Trace, when ../shared/ptbox is there; not part of check: it takes minutes.
 check-ptbox:
 	$(Q)scripts/deps build check ptbox
@@ -350,7 +350,7 @@ help:
 	@echo "make check        install what is missing, build, run every test (TESTS='unit cli/query' runs some)"
 	@echo "make check-suite  make demo and make check on a bare Debian of another release, in a chroot: SUITE=trixie"
 	@echo "make fuzz         libFuzzer on each reader ($(FUZZ)): FUZZ_SECONDS=600 each; needs clang"
-	@echo "make check-nightly  10,000 random programs; each bit of a container flipped; growth of pt-capture trim and export"
+	@echo "make check-nightly  10,000 random programs; each bit of a container flipped; growth of trim, export and each query; all call stacks of VMs"
 	@echo "make check-faults  each allocation, write, read... of each program fails in turn; crashes: CASES='load' picks"
 	@echo "make check-threads  the threads of pt-capture, pt-decode and pt-load under ThreadSanitizer"
 	@echo "make check-big    4 GB of AUX data, 100,000 threads, a million mappings, a million call paths: time and memory have limits"

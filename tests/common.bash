@@ -93,6 +93,16 @@ wait_for() {
 	fail "waited in vain: $*"
 	return 1
 }
+# trace_of_true FILE [TERMS]: /bin/true, recorded by the step engine: once for all tests of a run, for it takes seconds
+trace_of_true() {
+	local kept=${PT_CACHE:-$tmp/cache}/true.${2:-}
+	mkdir -p "${kept%/*}"
+	(
+		flock 9
+		[ -e "$kept" ] || "$PT_BIN/pt-capture" -q --engine step ${2:+-e "$2"} -o "$kept" -- /bin/true
+	) 9>"$kept.lock"
+	check "a trace of /bin/true" cp "$kept" "$1"
+}
 # counts OUTPUT: adds the "N passed, N failed" line of a tool's output to ours and shows its failures
 counts() {
 	local p f

@@ -22,6 +22,16 @@ export PT_BIN=${PT_BIN:-$top} PT_BUILD=${PT_BUILD:-$top/build} PT_SHARED=${PT_SH
 asan=${ASAN_OPTIONS:-detect_leaks=1} ubsan=${UBSAN_OPTIONS:-print_stacktrace=1}
 export LC_ALL=C
 unset MAKEFLAGS MAKELEVEL # of the make that runs this: its jobs are not for the tests'
+# What nothing here names is not for the tests either, but for where things are and how the network is reached: a program that is
+# stepped has its libc look for tunables in each variable, some 500 instructions of it.
+declare -A named
+while read -r name; do named[$name]=1; done < <(cat Makefile scripts/* tests/*/* tests/*.* 2>/dev/null | grep -aoE '\b[A-Z][A-Z0-9_]+\b' | sort -u)
+for name in $(compgen -e); do
+	case $name in
+	*PATH | SSL_CERT_* | NODE_EXTRA_CA_CERTS | *proxy | *PROXY | npm_*) ;;
+	*) [ -n "${named[$name]:-}" ] || unset "$name" ;;
+	esac
+done
 PT_BIN=${PT_BIN%/}
 jobs=${JOBS:-$(nproc)}
 

@@ -3,7 +3,8 @@
 source tests/common.bash
 "$PT_BUILD/tests/tools/mkvmrecords" --exits 3000 --vcpus 3 --seed 7 2>/dev/null >"$tmp/s" || fail "mkvmrecords"
 "$PT_BIN/pt-load" -q "$tmp/db" "$tmp/s" || fail "load"
-"$PT_BIN/pt-capture" -q -e cyc -- /bin/true | "$PT_BIN/pt-decode" -q | "$PT_BIN/pt-load" -q "$tmp/db" || fail "a second"
+trace_of_true "$tmp/true.ptc" cyc
+"$PT_BIN/pt-decode" -q "$tmp/true.ptc" | "$PT_BIN/pt-load" -q "$tmp/db" || fail "a second"
 sql() { sqlite3 "$tmp/db" "$@"; }
 
 # The stored times are those of the clock.

@@ -66,7 +66,7 @@ cat "$tmp/host.ptc" | "$decode" --null --guest "$tmp/guest.ptc,101" 2>"$tmp/err"
 check "a pipe cannot be read twice: ${PIPESTATUS[1]}" test "${PIPESTATUS[1]}" -eq 2
 check "a pipe cannot be read twice: $(cat "$tmp/err")" grep -q 'name a file' "$tmp/err"
 # A guest's container that is cut: what there is of it counts, and that is said.
-"$capture" --engine step -q -o "$tmp/whole.ptc" -- /bin/true
+trace_of_true "$tmp/whole.ptc"
 "$decode" --null "$tmp/whole.ptc" 2>"$tmp/err"
 succeeded $? "a whole trace"
 head -c $(($(stat -c %s "$tmp/guest.ptc") / 2)) "$tmp/guest.ptc" >"$tmp/cut.ptc"

@@ -10,7 +10,7 @@ sample() {
 }
 # With gcov, of the libraries that a trace goes through, more: where memory ends is half of what else never runs.
 [ -z "${PT_COVERAGE:-}" ] || sample --sample 200 decode load "query json" "query html"
-sample --sample 1
+sample --sample 1 --once
 sample "decode tiny" "capture over"
 sample --kills --sample 3
 python3 tests/faults/trace_dat.py --runs 60 >"$tmp/out" 2>&1

@@ -11,7 +11,7 @@ static volatile unsigned sum[2];
 static int odd(int x) { return x * 3 + 1; }
 static void *run(void *which)
 {
-	for (int i = 0; i < 40000; i++)
+	for (int i = 0; i < 16000; i++)
 		sum[which != NULL] += odd(i);
 	return NULL;
 }

@@ -89,7 +89,18 @@ int main(int argc, char **argv)
 	return fclose(f);
 }
 END
-check "counts compiles" gcc -O1 -o "$tmp/counts" "$tmp/counts.c"
+check "counts compiles" gcc -O1 -static -o "$tmp/counts" "$tmp/counts.c"
+# Ends with a status, or by a signal. Linked statically, so that little is stepped.
+cat >"$tmp/ends.c" <<'END'
+#include <signal.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{
+	return argc > 2 ? raise(atoi(argv[2])) : atoi(argv[1]);
+}
+END
+check "ends compiles" gcc -O1 -static -o "$tmp/ends" "$tmp/ends.c"
 for how in --sideband-only "--engine step"; do
 	rm -f "$tmp/ready" "$tmp/count"
 	# shellcheck disable=SC2086
@@ -103,17 +114,17 @@ done
 for how in --sideband-only "--engine step"; do
 	while read -r expected command; do
 		# shellcheck disable=SC2086
-		"$capture" $how -q -o "$tmp/s.ptc" -- sh -c "$command" >"$tmp/out" 2>"$tmp/err"
+		"$capture" $how -q -o "$tmp/s.ptc" -- "$tmp/ends" $command >"$tmp/out" 2>"$tmp/err"
 		status=$?
 		check "$how: $command: status $status: $(cat "$tmp/err")" test $status -eq "$expected" -o "$expected.$status" = 0.3
 		check "$how: $command: the container has it" grep -qx "exit_status: $expected" <("$capture" info "$tmp/s.ptc")
 		# shellcheck disable=SC2086
-		"$capture" $how -q --no-exit-status -o "$tmp/s.ptc" -- sh -c "$command" >"$tmp/out" 2>"$tmp/err"
+		"$capture" $how -q --no-exit-status -o "$tmp/s.ptc" -- "$tmp/ends" $command >"$tmp/out" 2>"$tmp/err"
 		captured $? "$how: $command: --no-exit-status: $(cat "$tmp/err")"
 	done <<-'END'
-		0 :
-		7 exit 7
-		143 kill -TERM $$
+		0 0
+		7 7
+		143 by 15
 	END
 done
 
@@ -121,7 +132,7 @@ done
 for how in --sideband-only "--engine step"; do
 	rm -f "$tmp/ready"
 	# shellcheck disable=SC2086
-	"$capture" $how -q --no-exit-status -o "$tmp/h.ptc" -- sh -c ": >'$tmp/ready'; while :; do sleep 0.1; done" 2>"$tmp/err" &
+	"$capture" $how -q --no-exit-status -o "$tmp/h.ptc" -- "$tmp/counts" "$tmp/ready" "$tmp/count" 2>"$tmp/err" &
 	p=$!
 	until [ -e "$tmp/ready" ]; do sleep 0.05; done
 	kill -HUP $p

@@ -8,7 +8,7 @@ decode=$PT_BIN/pt-decode load=$PT_BIN/pt-load query=$PT_BIN/pt-query
 # Of the times, the lower bound: estimates, and the upper bound where time packets are far apart, are those of groups of 64 runs.
 columns="tsc_lo, cpu, machine, vcpu, pid, tid, comm, kind, from_ip, from_symbol, to_ip, to_symbol, insn_count"
 cp demo/qemu-guest.ptc "$tmp/vm.ptc"
-"$PT_BIN/pt-capture" -q --engine step -o "$tmp/step.ptc" -- /bin/true 2>"$tmp/err" || fail "step: $(cat "$tmp/err")"
+trace_of_true "$tmp/step.ptc"
 for t in vm step; do
 	"$decode" -q "$tmp/$t.ptc" | "$load" -q "$tmp/$t.full.db"
 	"$decode" -q --detail sums "$tmp/$t.ptc" | "$load" -q "$tmp/$t.db"

@@ -3,7 +3,7 @@
 # capture writes; to devices, pipes and descriptors as they are.
 source tests/common.bash
 capture=$PT_BIN/pt-capture
-"$capture" -q --engine step -o "$tmp/c.ptc" -- /bin/true
+trace_of_true "$tmp/c.ptc"
 trim() { "$capture" trim -q --time +0.. -o "$1" "$tmp/c.ptc" 2>"$tmp/err"; }
 
 mkdir "$tmp/sub"
@@ -61,7 +61,7 @@ fi
 # Two captures to one file: the second is refused, and harms nothing.
 mkfifo "$tmp/go"
 # shellcheck disable=SC2016 # the shell that is traced expands it
-"$capture" -q --engine step -o "$tmp/same.ptc" -- bash -c 'read x <"$1"; echo first' _ "$tmp/go" >"$tmp/first" &
+"$capture" -q --engine step -o "$tmp/same.ptc" -- sh -c 'read x <"$1"; echo first' _ "$tmp/go" >"$tmp/first" &
 first=$!
 for _ in {1..200}; do [ ! -e "$tmp/same.ptc.part" ] || break && sleep 0.05; done
 "$capture" -q --engine step -o "$tmp/same.ptc" -- echo second >"$tmp/second" 2>"$tmp/err"

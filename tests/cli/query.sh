@@ -1,7 +1,7 @@
 # pt-load and pt-query at the command line: every canned query answers the same in pt-query and in the sqlite3
 # shell; formats; wrong usage; a load is refused or replaced as a whole; a stream that is cut leaves nothing.
 source tests/common.bash
-"$PT_BIN/pt-capture" -q -e cyc -o "$tmp/c.ptc" -- /bin/true || fail "capture"
+trace_of_true "$tmp/c.ptc" cyc
 "$PT_BIN/pt-decode" -q "$tmp/c.ptc" >"$tmp/s" || fail "decode"
 check "load" "$PT_BIN/pt-load" -q "$tmp/db" "$tmp/s"
 check "integrity" test "$(sqlite3 "$tmp/db" 'PRAGMA integrity_check')" = ok
@@ -170,7 +170,8 @@ expect 1 "the same recording twice" "$PT_BIN/pt-load" -q "$tmp/db" "$tmp/s"
 check "nothing was added" test "$(sqlite3 "$tmp/db" 'SELECT count(*) FROM traces')" = 1
 expect 0 "--replace" "$PT_BIN/pt-load" -q --replace "$tmp/db" "$tmp/s"
 check "still one trace" test "$(sqlite3 "$tmp/db" 'SELECT count(*) FROM traces')" = 1
-"$PT_BIN/pt-capture" -q -- /bin/true 2>/dev/null | "$PT_BIN/pt-decode" -q | "$PT_BIN/pt-load" -q "$tmp/db"
+trace_of_true "$tmp/true.ptc"
+"$PT_BIN/pt-decode" -q "$tmp/true.ptc" | "$PT_BIN/pt-load" -q "$tmp/db"
 check "a second trace" test "$(sqlite3 "$tmp/db" 'SELECT count(*) FROM traces')" = 2
 size=$(stat -c %s "$tmp/s")
 before=$(sha256sum <"$tmp/db")

@@ -1,7 +1,8 @@
 # pt-schema(5) describes every column of every view, and no others; what it says is never NULL is not.
 source tests/common.bash
 "$PT_BUILD/tests/tools/mkvmrecords" --exits 500 --seed 3 2>/dev/null | "$PT_BIN/pt-load" -q "$tmp/db" || fail "load"
-"$PT_BIN/pt-capture" -q -e cyc -- /bin/true 2>/dev/null | "$PT_BIN/pt-decode" -q | "$PT_BIN/pt-load" -q "$tmp/db" || fail "load a second"
+trace_of_true "$tmp/true.ptc" cyc
+"$PT_BIN/pt-decode" -q "$tmp/true.ptc" | "$PT_BIN/pt-load" -q "$tmp/db" || fail "load a second"
 sqlite3 -separator ' ' "$tmp/db" "SELECT v.name, c.name FROM sqlite_schema v JOIN pragma_table_info(v.name) c
 	WHERE v.type = 'view' AND v.name <> 'vmentries'" | sort >"$tmp/views"
 # One line per column in the section VIEWS: its view (.SS), its name (a word of .BR after .TP), and NEVER when

@@ -22,8 +22,11 @@ decodes() {
 
 # A small program, so that little is stepped: MODE [ARGUMENT].
 cat >"$tmp/small.c" <<'END'
+#define _GNU_SOURCE
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -35,6 +38,22 @@ static void on_int(int sig)
 	(void)sig;
 	if (write(1, "interrupted\n", 12) == 12)
 		_exit(5);
+}
+
+/* How many CPUs it may run on, and how many when it has chosen one. */
+static int cpus(int cpu)
+{
+	cpu_set_t set;
+
+	for (int i = 0; i < 2; i++) {
+		if (sched_getaffinity(0, sizeof set, &set) || dprintf(1, "%d\n", CPU_COUNT(&set)) < 0)
+			return 1;
+		CPU_ZERO(&set);
+		CPU_SET(cpu, &set);
+		if (sched_setaffinity(0, sizeof set, &set))
+			return 1;
+	}
+	return 0;
 }
 
 /* Runs a program, and what it forks, under ptrace, as strace -f does. */
@@ -77,6 +96,8 @@ int main(int argc, char **argv)
 		return kill(getpid(), atoi(argv[2]));
 	if (!strcmp(argv[1], "say"))
 		return write(1, argv[2], strlen(argv[2])) < 0 || write(1, "\n", 1) < 0;
+	if (!strcmp(argv[1], "cpus"))
+		return cpus(atoi(argv[2]));
 	if (!strcmp(argv[1], "run"))
 		return execv(argv[2], argv + 2);
 	if (!strcmp(argv[1], "trace"))
@@ -208,21 +229,21 @@ check "closed pipe: silent: $(head -n 1 "$tmp/err")" test ! -s "$tmp/err"
 
 # ---- The program does not notice
 if command -v gcc >/dev/null; then
+	source tests/programs.bash
 	for p in corners selfmod sleepers signals faults; do
-		gcc -O1 -pthread -o "$tmp/$p" "tests/programs/$p.c" || fail "tests/programs/$p.c does not compile"
-		"$tmp/$p" >"$tmp/native" 2>&1
+		"$built/$p" >"$tmp/native" 2>"$tmp/err"
 		native=$?
-		timeout 300 "$capture" -q -o "$tmp/c.ptc" -- "$tmp/$p" >"$tmp/out" 2>&1
-		check "$p ends as it does untraced" test $? -eq $native
-		[ "$p" = signals ] || same "$p prints what it does untraced" "$tmp/native" "$tmp/out"
+		capture "$p"
+		check "$p ends as it does untraced" test "$(info "$tmp/c.ptc" exit_status)" = $native
+		[ "$p" = signals ] || same "$p prints what it does untraced" "$tmp/native" "$tmp/stdout"
 	done
 else
 	skip 9 "no gcc"
 fi
 # It has the CPUs that it would have, though it is kept on one; those of its choice are others.
-cpus() { timeout 300 "$@" sh -c 'nproc; taskset -c 0 nproc; nproc' 2>/dev/null; }
-same "CPUs" <(cpus env) <(cpus "$capture" -q -o "$tmp/c.ptc" --)
-same "CPUs of a program that has but one" <(taskset -c 0 nproc) <(taskset -c 0 "$capture" -q -o "$tmp/c.ptc" -- nproc 2>/dev/null)
+cpus() { timeout 300 "$@" "$small" cpus 0 2>/dev/null; }
+same "CPUs" <(nproc && echo 1) <(cpus "$capture" -q -o "$tmp/c.ptc" --)
+same "CPUs of a program that has but one" <(printf '%s\n' 1 1) <(cpus taskset -c 0 "$capture" -q -o "$tmp/c.ptc" --)
 # A 32-bit program that a traced one begins runs, and it is reported that it was not traced.
 cat >"$tmp/m32.s" <<'END'
 .globl _start

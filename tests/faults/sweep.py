@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tests/faults/sweep.py [--sample N] [--kills] [--list] [CASE...] - the N-th call of each program fails, for each N.
+"""tests/faults/sweep.py [--sample N] [--once] [--kills] [CASE...] - the N-th call of each program fails, for each N.
 
 What a run must be, whichever call failed:
   - it ends, by itself, within 20 s: no crash, no hang;
@@ -9,8 +9,8 @@ What a run must be, whichever call failed:
   - a database is the old or the new one, row by row, and integrity_check finds nothing.
 
 Calls that are few are tried all. Where there are more than ALL_MAX, those are tried whose call stack is new, and
-some by chance. --sample N: no more than N of each kind. --kills: SIGKILL instead of failures, and then a power
-failure (crash.h).
+some by chance. --sample N: no more than N of each kind. --once: one call fails, not all after it, and none by
+half. --kills: SIGKILL instead of failures, and then a power failure (crash.h).
 The last line is what tests/run.sh wants; the lines before it say how many points were tried.
 Environment: PT_BIN, PT_BUILD, PT_SHARED as in tests/run.sh; JOBS.
 """
@@ -204,7 +204,7 @@ def sweep(case, work, arguments):
     whole = whole_of(case, work)
     counted = {}
     lines = []
-    for failure in KILLS if arguments.kills else FAILURES:
+    for failure in KILLS if arguments.kills else [f for f in FAILURES if f[2] == "once" or not arguments.once]:
         calls, _, how = failure
         if how == "crash" and not case.crashes:
             continue
@@ -229,6 +229,7 @@ def main():
     parser.add_argument("--sample", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kills", action="store_true")
+    parser.add_argument("--once", action="store_true")
     parser.add_argument("cases", nargs="*")
     arguments = parser.parse_args()
     work = tempfile.mkdtemp(prefix="pt-faults.")

@@ -27,7 +27,7 @@ counted() {
 	same "$1: each address and its bytes, as --insns prints them" "$tmp/printed" "$tmp/stored"
 }
 
-for name in indirect exceptions selfmod threads signals forkexec jit bash; do
+for name in indirect exceptions selfmod threads signals forkexec jit sh; do
 	capture "$name"
 	loaded "$name" "$tmp/c.ptc"
 	counted "$name" "$tmp/c.ptc"

@@ -30,7 +30,7 @@ gcc -nostdlib -static -Wl,-z,noseparate-code,--build-id -o "$tmp/tiny" "$tmp/tin
 "$PT_BIN/pt-capture" -q -o "$tmp/tiny.ptc" -- "$tmp/tiny" || fail "capture of tiny"
 "$PT_BIN/pt-decode" -q -o "$tmp/tiny.ptr" "$tmp/tiny.ptc" || fail "decode of tiny"
 # Real programs, for samples: C and its libraries.
-"$PT_BIN/pt-capture" -q -e cyc -o "$tmp/big.ptc" -- /bin/true || fail "capture of true"
+trace_of_true "$tmp/big.ptc" cyc
 "$PT_BIN/pt-decode" -q -o "$tmp/big.ptr" "$tmp/big.ptc" || fail "decode of true"
 
 few=200 mutations=4000 flips=4000

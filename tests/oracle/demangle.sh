@@ -27,7 +27,7 @@ int main(int argc, char **) {
 	return join(all).size() + count.size() + a == 0;
 }
 END
-g++ -O1 -o "$tmp/c" "$tmp/c.cc" || fail "compile C++"
+g++ -O1 -static-libstdc++ -static-libgcc -o "$tmp/c" "$tmp/c.cc" || fail "compile C++"
 programs=("$tmp/c")
 home=$(getent passwd "$(id -u)" | cut -d: -f6)
 export RUSTUP_HOME=${RUSTUP_HOME:-$home/.rustup} CARGO_HOME=${CARGO_HOME:-$home/.cargo}

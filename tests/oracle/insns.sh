@@ -27,17 +27,16 @@ while read -r -a command; do
 	"$PT_BIN/pt-decode" -q --insns --att -F bytes,insn "$tmp/x.ptc" | awk '!/^#/ && !seen[$0]++' >>"$tmp/insns--att"
 	programs=$((programs + 1))
 done <<-'END'
-	ls /
-	perl -e 1
 	git --version
 	awk 1 README.md
-	bash -c :
-	sed -n 1p README.md
+	sh -c :
 	sort README.md
 	date
-	find README.md
 	cmp README.md README.md
 	expr 1 + 1
+	cat README.md
+	seq 9
+	basename README.md
 END
 check "$programs programs" test "$programs" -ge 10
 for syntax in "" --att; do

@@ -86,6 +86,6 @@ check "--used-code without pt-decode: says so" grep -q 'needs pt-decode' "$tmp/e
 capture threads -e tsc=0,mtc=0
 expect 1 'nothing of this container has a time' --time tsc:1..tsc:2 -o "$tmp/x.ptc" "$tmp/c.ptc"
 check "nothing is left of what failed" test ! -e "$tmp/x.ptc"
-head -c $(($(stat -c %s "$tmp/y.ptc") * 2 / 3)) "$tmp/y.ptc" >"$tmp/cut.ptc"
+head -c -2000 "$tmp/y.ptc" >"$tmp/cut.ptc"
 expect 3 'cut|ends' --time .. -o "$tmp/x.ptc" "$tmp/cut.ptc"
 check "what is left of a cut one is whole" "$capture" info "$tmp/x.ptc" >"$tmp/out"
