@@ -11,6 +11,7 @@ struct dwfl_of_dso;
 
 struct dso {
 	char *name, *build_id;
+	bool asked; /* for a line: it is opened, and the caller's alone */
 	bool opened;
 	int status; /* of opening it: 0, or -1 and the error */
 	struct pt_error error;
@@ -341,8 +342,11 @@ static int find(struct source_lines *l, size_t at, uint64_t address, struct sour
 	int number = 0, has_unit;
 
 	*ret = (struct source_line){.folder = ""};
-	wait_for_dso(l, at);
-	open_dso(dso);
+	if (!dso->asked) {
+		wait_for_dso(l, at);
+		open_dso(dso);
+		dso->asked = true;
+	}
 	if (dso->status < 0) {
 		*e = dso->error;
 		return -1;
@@ -536,7 +540,7 @@ int source_lines_all(struct source_lines *l,
 		     struct pt_error *e)
 {
 	for (size_t i = 0; i < l->dso_count; i++)
-		if (l->dsos[i].dwarf && tell_all(l->dsos[i].dwarf, each, arg, e) < 0)
+		if (l->dsos[i].asked && l->dsos[i].dwarf && tell_all(l->dsos[i].dwarf, each, arg, e) < 0)
 			return -1;
 	return 0;
 }
