@@ -16,13 +16,13 @@ callers() {
 	check "$2: callers: enough" test "${with:-0}" -ge "$3"
 }
 
-# recording NAME DATA [OPTION...]: $tmp/NAME.ptc, its database. Of a VM, whose stacks take Python minutes, the first 6 ms (of 16
+# recording NAME DATA [OPTION...]: $tmp/NAME.ptc, its database. Of a VM, whose stacks take Python minutes, the first 3 ms (of 16
 # and 23), but for `make check-nightly`.
 recording() {
 	tar --zstd -xf "$archives/$1.tar.zst" -C "$tmp" || fail "$1 cannot be unpacked"
 	(cd "$tmp/$1" && "$PT_BIN/pt-capture" import -q --symfs symfs "${@:3}" "$2") 2>"$tmp/err" >"$tmp/$1.ptc"
 	if [ $# -gt 2 ] && [ -z "${STACKS_ALL:-}" ]; then
-		"$PT_BIN/pt-capture" trim -q --time +0..+0.006 -o "$tmp/part.ptc" "$tmp/$1.ptc" && mv "$tmp/part.ptc" "$tmp/$1.ptc"
+		"$PT_BIN/pt-capture" trim -q --time +0..+0.003 -o "$tmp/part.ptc" "$tmp/$1.ptc" && mv "$tmp/part.ptc" "$tmp/$1.ptc"
 		succeeded $? "$1: trim"
 	fi
 	"$PT_BIN/pt-decode" -q "$tmp/$1.ptc" | "$PT_BIN/pt-load" -q "$tmp/$1.db"
