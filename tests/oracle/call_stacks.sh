@@ -16,13 +16,13 @@ callers() {
 	check "$2: callers: enough" test "${with:-0}" -ge "$3"
 }
 
-# recording NAME DATA [OPTION...]: $tmp/NAME.ptc, its database. Of a VM, whose stacks take Python minutes, the first 3 ms (of 16
+# recording NAME DATA [OPTION...]: $tmp/NAME.ptc, its database. Of a VM, whose stacks take Python minutes, the first 6 ms (of 16
 # and 23), but for `make check-nightly`.
 recording() {
 	tar --zstd -xf "$archives/$1.tar.zst" -C "$tmp" || fail "$1 cannot be unpacked"
 	(cd "$tmp/$1" && "$PT_BIN/pt-capture" import -q --symfs symfs "${@:3}" "$2") 2>"$tmp/err" >"$tmp/$1.ptc"
 	if [ $# -gt 2 ] && [ -z "${STACKS_ALL:-}" ]; then
-		"$PT_BIN/pt-capture" trim -q --time +0..+0.003 -o "$tmp/part.ptc" "$tmp/$1.ptc" && mv "$tmp/part.ptc" "$tmp/$1.ptc"
+		"$PT_BIN/pt-capture" trim -q --time +0..+0.006 -o "$tmp/part.ptc" "$tmp/$1.ptc" && mv "$tmp/part.ptc" "$tmp/$1.ptc"
 		succeeded $? "$1: trim"
 	fi
 	"$PT_BIN/pt-decode" -q "$tmp/$1.ptc" | "$PT_BIN/pt-load" -q "$tmp/$1.db"
@@ -41,9 +41,9 @@ if [ -d "$archives" ] && command -v zstd python3 >/dev/null; then
 	callers "$tmp/host-all-cyc-2cpu.db" "host-all-cyc-2cpu" 90000
 	all=$calls
 	db=$tmp/host-all-cyc-2cpu.db
-	same "calls of two CPUs' idle threads" <(echo 2) <(sqlite3 "$db" "SELECT count(DISTINCT s.cpu) FROM call c
+	same "calls of two CPUs' idle threads" <(echo 2) <("$PT_BIN/pt-query" "$db" --format csv --sql "SELECT count(DISTINCT s.cpu) FROM call c
 		JOIN thread h ON h.id = c.thread AND h.tid = 0 JOIN run r ON r.id = c.return_branch >> 10
-		JOIN slice s ON s.id = r.slice")
+		JOIN slice s ON s.id = r.slice" | tail -n +2 | tr -d '\r')
 	renamed=$(sqlite3 "$db" "SELECT count(*) FROM call c JOIN call p ON p.id = c.parent WHERE p.thread <> c.thread")
 	check "$renamed calls whose caller returns under another name" test "$renamed" -ge 94
 	# Calls alone.
