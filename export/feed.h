@@ -28,7 +28,8 @@ void feed_destroy(struct feed *f);
 /* Room for the next message, aligned for any type, to be filled before the next call. NULL: what a message
  * before it came to, or PT_ERR_NO_MEMORY. */
 void *feed_give(struct feed *f, size_t bytes, struct pt_error *e);
-/* While a message is taken: the one after it or after another one, of those that are here already. NULL: none. */
+/* While a message is taken: the one after it, or after another one, of those that are here already. NULL:
+ * none. */
 void *feed_next(const struct feed *f, const void *message);
 /* All have been taken. 0, or -1: what one of them came to. */
 int feed_settle(struct feed *f, struct pt_error *e);

@@ -68,8 +68,8 @@ static void find_data(struct inserter *r)
 }
 
 /*
- * Of row_table: the next row of the same statement, of those that are here. Rows of others are passed over: which
- * table comes first makes no difference, but to a statement that may read them.
+ * Of row_table: the next row of the same statement, of those that are here. Rows of others are passed over:
+ * which table comes first makes no difference, but to a statement that may read them.
  */
 static bool next_row(void *arg)
 {
@@ -192,7 +192,7 @@ static sqlite3_stmt *prepare(sqlite3 *db, const char *sql, struct pt_error *e)
 
 struct insert *insert_create(struct inserter *r, const char *table, int columns, struct pt_error *e)
 {
-	/* OR FAIL: SQLite need not be able to take back the rows of one statement, for after an error all are. */
+	/* OR FAIL: SQLite need not be able to take back the rows of one statement; all are, after an error. */
 	char sql[64 + 8 * COLUMNS];
 	int n = snprintf(sql, sizeof sql, "INSERT OR FAIL INTO %s SELECT c0", table);
 	struct insert *i;

@@ -1,6 +1,6 @@
 /*
- * inserter.h - rows for SQLite, which another thread inserts while the caller makes the next ones. A table's are
- * inserted in the order in which they were run; a statement of one's own finds all that were run before it.
+ * inserter.h - rows for SQLite, which another thread inserts while the caller makes the next ones. A table's
+ * are inserted in the order in which they were run; a statement of one's own finds all that were run before it.
  *
  *     insert_int(i, 1, id);
  *     insert_text(i, 2, name, strlen(name));

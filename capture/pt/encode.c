@@ -197,8 +197,10 @@ static void maybe_psb(struct pt_encoder *e, uint64_t next)
 		psb(e, next);
 }
 
-/* So long ago that MTC's 8 bits might no longer say how long: the thread slept, another one had the CPU, and perf
- * turns tracing off and on then. */
+/*
+ * So long ago that MTC's 8 bits might no longer say how long: the thread slept, another one had the CPU, and
+ * perf turns tracing off and on then.
+ */
 static bool slept(const struct pt_encoder *e)
 {
 	return e->config->mtc && (ctc_now(e) >> e->config->mtc_shift) - e->mtc_period > MTC_MAX;

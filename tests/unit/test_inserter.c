@@ -81,7 +81,7 @@ static void test_rows(bool threaded)
 	free(text);
 }
 
-/* Rows of two tables by turns, which are inserted table by table; and a statement that reads both now and then. */
+/* Rows of two tables by turns, which are inserted table by table; and a statement that reads both at times. */
 static void test_tables(bool threaded)
 {
 	struct inserter *r = begin(threaded);
