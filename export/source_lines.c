@@ -12,7 +12,6 @@ struct dwfl_of_dso;
 struct dso {
 	char *name, *build_id;
 	bool asked; /* for a line: it is opened, and the caller's alone */
-	bool opened;
 	int status; /* of opening it: 0, or -1 and the error */
 	struct pt_error error;
 	struct dwfl_of_dso *dwarf; /* NULL: there is none */
@@ -238,9 +237,6 @@ static int look_for_dwarf(struct dso *dso, struct pt_error *e)
 
 static void open_dso(struct dso *dso)
 {
-	if (dso->opened)
-		return;
-	dso->opened = true;
 	dso->status = look_for_dwarf(dso, &dso->error);
 }
 
@@ -269,8 +265,6 @@ void source_lines_open_ahead(struct source_lines *l)
 
 static void wait_for_dso(struct source_lines *l, size_t at)
 {
-	if (!l->has_thread)
-		return;
 	pthread_mutex_lock(&l->mutex);
 	while (l->opened <= at)
 		pthread_cond_wait(&l->cond, &l->mutex);
@@ -343,8 +337,10 @@ static int find(struct source_lines *l, size_t at, uint64_t address, struct sour
 
 	*ret = (struct source_line){.folder = ""};
 	if (!dso->asked) {
-		wait_for_dso(l, at);
-		open_dso(dso);
+		if (l->has_thread)
+			wait_for_dso(l, at);
+		else
+			open_dso(dso);
 		dso->asked = true;
 	}
 	if (dso->status < 0) {
