@@ -28,7 +28,7 @@ declare -A named
 while read -r name; do named[$name]=1; done < <(cat Makefile scripts/* tests/*/* tests/*.* 2>/dev/null | grep -aoE '\b[A-Z][A-Z0-9_]+\b' | sort -u)
 for name in $(compgen -e); do
 	case $name in
-	*PATH | SSL_CERT_* | NODE_EXTRA_CA_CERTS | *proxy | *PROXY | npm_*) ;;
+	PT* | *PATH | SSL_CERT_* | NODE_EXTRA_CA_CERTS | *proxy | *PROXY | npm_*) ;;
 	*) [ -n "${named[$name]:-}" ] || unset "$name" ;;
 	esac
 done

@@ -73,7 +73,8 @@ void pt_encode_init(struct pt_encoder *e, const struct pt_encode_config *config,
 		    const struct pt_model *model);
 void pt_encode_deinit(struct pt_encoder *e);
 
-/* Tracing begins or continues at ip (TIP.PGE); psb: after a PSB+, as when the thread was scheduled in. */
+/* Tracing begins or continues at ip (TIP.PGE); psb: after a PSB+, as when the thread was scheduled in. So it is
+ * without psb, too, more than 64 MTC periods after what was last written. */
 void pt_encode_begin(struct pt_encoder *e, uint64_t ip, bool psb);
 
 /* A system call (SYSCALL, SYSENTER) out of user space: TIP.PGD without IP. */

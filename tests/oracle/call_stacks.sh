@@ -16,7 +16,7 @@ callers() {
 	check "$2: callers: enough" test "${with:-0}" -ge "$3"
 }
 
-# recording NAME DATA [OPTION...]: $tmp/NAME.ptc, its database. Of a VM, whose stacks take Python minutes, the first 6 ms (of 16
+# recording NAME DATA [OPTION...]: $tmp/NAME.ptc, its database. Of a VM, whose stacks take Python a minute, the first 6 ms (of 16
 # and 23), but for `make check-nightly`.
 recording() {
 	tar --zstd -xf "$archives/$1.tar.zst" -C "$tmp" || fail "$1 cannot be unpacked"
