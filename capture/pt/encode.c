@@ -198,7 +198,7 @@ static void maybe_psb(struct pt_encoder *e, uint64_t next)
 }
 
 /*
- * So long ago that MTC's 8 bits might soon no longer say how long: the thread slept, another one had the CPU, and
+ * So long ago that MTC's 8 bits might soon not say how long: the thread slept, another one had the CPU, and
  * perf turns tracing off and on then.
  */
 static bool slept(const struct pt_encoder *e)
