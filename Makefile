@@ -104,7 +104,7 @@ OBJ_pt-load := $(call objects,export)
 OBJ_pt-query := $(call objects,queries) $(PROTO_C:%.c=%.o)
 LIBS_pt-capture := -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) -lpthread
 LIBS_pt-decode := $(LIBS_CAPSTONE) -lzstd -lz -lpthread
-LIBS_pt-load := -lsqlite3 -lz $(LIBS_LIBDW) $(if $(LIBS_LIBDW),-lelf) $(LIBIBERTY) $(LIBS_LIBCURL) -lpthread
+LIBS_pt-load := -lsqlite3 -lzstd -lz $(LIBS_LIBDW) $(if $(LIBS_LIBDW),-lelf) $(LIBIBERTY) $(LIBS_LIBCURL) -lpthread
 LIBS_pt-query := $(LIBS_CAPSTONE) $(LIBS_PROTOBUF_C) -lsqlite3 -lzstd -lz -lm $(LIBS_LIBCURL) $(LIBS_LIBMICROHTTPD)
 SCHEMA := $(B)/libschema.a
 # Everything that is not a program's main: what unit tests and the tests' own tools link with.

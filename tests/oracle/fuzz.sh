@@ -2,7 +2,7 @@
 # out of order.
 # timeout: 600
 source tests/common.bash
-for name in packets flow container rewrite records load import trace_dat files; do
+for name in packets flow container rewrite records load import trace_dat files seekable; do
 	mkdir "$tmp/$name" && tar -xzf "tests/fuzz/corpus/$name.tar.gz" -C "$tmp/$name"
 	"$PT_BUILD/tests/fuzz/replay_$name" "$tmp/$name" >"$tmp/out" 2>&1
 	succeeded $? "$name: $(tail -n 3 "$tmp/out")"
