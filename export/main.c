@@ -18,6 +18,7 @@
 #include "schema/clickhouse/http.h"
 #include "schema/options.h"
 #include "schema/output.h"
+#include "schema/seekable.h"
 #include "schema/terminal.h"
 #include "schema/version.h"
 
@@ -47,6 +48,7 @@ struct arguments {
 	const char *folder;  /* of pt-load spool, NULL: it is not that */
 	const char *schema;  /* which is to be printed */
 	long long lease_s;   /* of pt-load spool */
+	long long level;     /* of compression; 0: none */
 	long long jobs;	     /* threads, 0: one for each CPU */
 	bool replace, skip_loaded, list, clean, once, remove, no_wait, quiet, verbose, version;
 };
@@ -69,6 +71,14 @@ static int set_mode(void *arg, const char *value, struct pt_error *e)
 static int set_timeout(void *arg, const char *value, struct pt_error *e)
 {
 	return pt_option_number("--timeout", value, 1, 1000000, &((struct arguments *)arg)->timeout_s, e);
+}
+
+static int set_compress(void *arg, const char *value, struct pt_error *e)
+{
+	struct arguments *a = arg;
+
+	a->level = PT_SEEKABLE_LEVEL;
+	return value ? pt_option_number("--compress", value, 1, PT_SEEKABLE_LEVEL_MAX, &a->level, e) : 0;
 }
 
 static int set_jobs(void *arg, const char *value, struct pt_error *e)
@@ -106,6 +116,11 @@ static const struct pt_option options[] = {
      .argument = "MODE",
      .help = "permissions of a new database, in octal (600), of which the umask takes some",
      .set = set_mode},
+    {.name = "compress",
+     .argument = "[=LEVEL]",
+     .help = "compress a new database, to half its size: pt-query reads it, and zstd -d unpacks it; LEVEL is "
+	     "zstd's, 1 to 19 (3)",
+     .set = set_compress},
     {.name = "timeout",
      .argument = "SECONDS",
      .help = "give up when a ClickHouse server is in trouble for that long (300)",
@@ -269,6 +284,7 @@ static struct pt_sink_options sink_options(struct job *j)
 					.replace = a->replace,
 					.timeout_s = (double)a->timeout_s,
 					.threads = (unsigned)a->jobs,
+					.level = (int)a->level,
 					.ret_there = &j->there,
 					.poll = {interrupted, a->no_wait ? NULL : waits, j}};
 }
@@ -341,9 +357,10 @@ static int parse_spool(int n, char **operands, struct arguments *a, struct pt_er
 	if (n != 2)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "spool wants a folder and a database; see 'pt-load --help'");
-	if (a->replace || a->list || a->delete || a->clean || a->name)
+	if (a->replace || a->list || a->delete || a->clean || a->name || a->level)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "spool loads what comes: no --replace, --list, --delete, --clean, --name");
+			       "spool loads what comes: no --replace, --list, --delete, --clean, --name, "
+			       "--compress");
 	a->folder = operands[0];
 	a->database = operands[1];
 	return 0;
@@ -369,6 +386,9 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 			       "--list, --delete and --clean load nothing: '%s' is too much",
 			       argv[operand + 1]);
 	a->database = argv[operand];
+	if (a->level && (clickhouse_is_url(a->database) || a->list || a->delete || a->clean))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "--compress is for loading into a new SQLite database");
 	if (!*a->database)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "the database's name is empty");
 	if (operand + 1 < argc && strcmp(argv[operand + 1], "-"))

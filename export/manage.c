@@ -7,6 +7,7 @@
 #include "export/db.h"
 #include "export/traces.h"
 #include "schema/output.h"
+#include "schema/seekable_vfs.h"
 #include "schema/version.h"
 
 /* Nothing that the database contains runs. */
@@ -74,13 +75,15 @@ int manage_list(const char *path, void (*one)(void *arg, const struct manage_tra
 {
 	sqlite3 *db = NULL;
 	int64_t application = 0, version = 0;
+	const char *vfs;
 	struct stat st;
 	int ret;
 
 	if (stat(path, &st) < 0)
 		return pt_fail_errno(e, "%s", path);
+	vfs = pt_seekable_vfs_of(path);
 	/* SQLite may write: a killed load's journal is rolled back when the database is opened next. */
-	ret = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL);
+	ret = sqlite3_open_v2(path, &db, vfs ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE, vfs);
 	harden(db);
 	if (ret)
 		ret = db_fail_main(db, e);

@@ -46,6 +46,7 @@ struct pt_sink_options {
 	unsigned mode;	  /* of a new database, see store_open(); 0: for its owner only */
 	double timeout_s; /* of a server's trouble */
 	unsigned threads; /* that may work, 0: one for each CPU. What comes out is the same */
+	int level;	  /* of compression of a new database's file; 0: none. SQLite only */
 	bool replace;	  /* take the place of the trace that came from the same container */
 	struct pt_sink_poll poll;
 	/* becomes true when the recording is there and not to be replaced. NULL: nobody asks */

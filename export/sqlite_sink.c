@@ -396,7 +396,7 @@ static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 	    (db_exec_macros(db, pt_indexes_sql, e) < 0 || db_exec_macros(db, pt_views_sql, e) < 0 ||
 	     db_exec_macros(db, pt_fact_views_sql, e) < 0 || db_exec_macros(db, pt_code_views_sql, e) < 0))
 		return -1;
-	s->busy_with = "flushing";
+	s->busy_with = s->store.level ? "compressing" : "flushing";
 	return store_commit(&s->store, e);
 }
 
@@ -454,6 +454,8 @@ struct pt_sink *pt_sqlite_sink_create(const char *path, const struct pt_sink_opt
 		&s->store, path, options->mode ? options->mode : OUTPUT_MODE,
 		&(struct store_wait){options->poll.waits, options->poll.interrupted, options->poll.arg},
 		e) < 0)
+		goto fail;
+	if (options->level && store_compress(&s->store, options->level, s->threads, e))
 		goto fail;
 	if (s->store.fresh &&
 	    (db_exec(s->store.db, pt_tables_sql, e) < 0 || plain_rows_constants(s->store.db, e) < 0))

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "export/compress.h"
 #include "export/db.h"
 #include "export/shape.h"
 #include "schema/output.h"
@@ -333,11 +334,40 @@ static int name_it(struct store *s, struct pt_error *e)
 	return 0;
 }
 
+int store_compress(struct store *s, int level, unsigned threads, struct pt_error *e)
+{
+	if (!s->fresh)
+		return pt_fail(
+		    e, PT_ERR_REFUSED, PT_NO_OFFSET,
+		    "%s is there already, and only a new database is compressed: give another name", s->path);
+	s->level = level;
+	s->threads = threads;
+	return 0;
+}
+
+/* The file keeps its lock and name: what is compressed is made beside it and copied. */
+static int compress(const struct store *s, struct pt_error *e)
+{
+	const struct pt_seekable_options options = {
+	    .level = s->level, .threads = s->threads, .interrupted = s->wait.stops, .arg = s->wait.arg};
+	int scratch = store_scratch(s, e), ret;
+
+	if (scratch < 0)
+		return -1;
+	ret = compress_file(s->lock, scratch, &options, e);
+	close(scratch);
+	if (ret)
+		pt_error_in(e, s->path);
+	return ret;
+}
+
 static int publish(struct store *s, struct pt_error *e)
 {
 	char *folder;
 	int fd;
 
+	if (s->level && compress(s, e))
+		return -1;
 	if (fsync(s->lock))
 		return pt_fail_errno(e, "%s", s->path);
 	if (remove_journals(s, e) || name_it(s, e))

@@ -3,7 +3,8 @@
  *
  * A database that exists is changed in one SQLite transaction with a journal: after kill -9 or a power cut
  * it is rolled back when it is opened next. One that does not exist (or is an empty file) is made beside its
- * place, as DB.loading, without a journal, which is fast; then it is flushed and renamed.
+ * place, as DB.loading, without a journal, which is fast; then it is compressed, if that is wanted, flushed
+ * and renamed.
  *
  * Several loads into one database come one after the other. Whoever makes a new one holds a lock (flock) on
  * DB.loading; the others wait for it, and find then that the file has lost that name: they look again
@@ -34,6 +35,8 @@ struct store {
 	int lock;	 /* a descriptor of that file, which holds its lock; -1: it is not ours */
 	struct store_wait wait;
 	unsigned mode;
+	int level; /* of compression; 0: none */
+	unsigned threads;
 };
 
 /*
@@ -44,6 +47,9 @@ struct store {
  */
 int store_open(struct store *s, const char *path, unsigned mode, const struct store_wait *wait,
 	       struct pt_error *e);
+/* What store_commit() makes is compressed (schema/seekable.h), by up to so many threads: 0, or -1,
+ * PT_ERR_REFUSED: the database was there before. */
+int store_compress(struct store *s, int level, unsigned threads, struct pt_error *e);
 /* 0: all is on the disk under path. -1 (PT_ERR_IO, PT_ERR_REFUSED): store_close() undoes it. */
 int store_commit(struct store *s, struct pt_error *e);
 /* Without store_commit() before, everything is as it was. A zeroed struct is fine. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "schema/file_kind.h"
+#include "schema/seekable_vfs.h"
 #include "schema/unpack/facts.h"
 #include "schema/version.h"
 
@@ -153,6 +154,7 @@ static bool has_hot_journal(sqlite3 *db)
 
 sqlite3 *database_open(const char *path, struct pt_error *e)
 {
+	const char *vfs = pt_seekable_vfs_of(path);
 	sqlite3 *db = NULL;
 	struct stat st;
 
@@ -164,7 +166,7 @@ sqlite3 *database_open(const char *path, struct pt_error *e)
 		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s is a directory", path);
 		return NULL;
 	}
-	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, vfs) != SQLITE_OK) {
 		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: %s", path, sqlite3_errmsg(db));
 		goto fail;
 	}

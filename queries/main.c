@@ -28,6 +28,7 @@
 #include "queries/watch_main.h"
 #include "schema/clickhouse/http.h"
 #include "schema/output.h"
+#include "schema/seekable_vfs.h"
 #include "schema/terminal.h"
 #include "schema/version.h"
 
@@ -39,6 +40,12 @@ static int fail(const struct pt_error *e)
 	if (e->kind != PT_ERR_CLOSED)
 		fprintf(stderr, "pt-query: %s\n", e->message);
 	return pt_exit_status(e);
+}
+
+/* Of a compressed database, before SQLite says that there was a disk I/O error. */
+static void print_unreadable(const struct pt_error *e)
+{
+	fprintf(stderr, "pt-query: %s\n", e->message);
 }
 
 /* The terminal's on standard output, 0: it is none. */
@@ -549,6 +556,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	output_limit_is_error();
 	pt_terminal_protect_errors();
+	pt_seekable_vfs_on_failure(print_unreadable);
 	if (argc > 1 && !strcmp(argv[1], "watch"))
 		return watch_main(argc - 1, argv + 1);
 	r = arguments_parse(argc, argv, &a, &e);

@@ -1,5 +1,7 @@
 """contents.py - what a file of the fault sweep holds, so that two can be compared."""
+import os
 import sqlite3
+import subprocess
 
 
 def rows_of(db, table):
@@ -24,6 +26,16 @@ def content_of_database(path):
             db.close()
     except sqlite3.Error as e:
         return f"damaged: {e}"
+
+
+def content_of_compressed(path):
+    """content_of_database() of what zstd unpacks."""
+    plain = path + ".plain"
+    with open(plain, "wb") as to:
+        done = subprocess.run(["zstd", "-qdc", path], check=False, stdout=to, stderr=subprocess.PIPE)
+    content = content_of_database(plain) if done.returncode == 0 else f"damaged: {done.stderr!r}"
+    os.unlink(plain)
+    return content
 
 
 def content_of_file(path):

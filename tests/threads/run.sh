@@ -16,6 +16,7 @@ done
 # pt-load: rows are encoded by other threads than the one that writes pages.
 "$build/tests/tools/odd_calls" 400000 2 /dev/null >"$tmp/calls" || exit 1
 timeout 600 setarch -R "$build/pt-load" -q -j 2 "$tmp/calls.db" "$tmp/calls" || exit 1
+timeout 600 setarch -R "$build/pt-load" -q -j 5 --compress "$tmp/packed.db" "$tmp/calls" || exit 1
 
 # pt-decode: segments, call stacks, blocks. A program alone, and again as four processes that were forked.
 if [ ! -d "$bench" ]; then
