@@ -42,6 +42,7 @@ struct step_command {
 	void *started_arg;
 	int level; /* zstd's */
 	bool quiet;
+	bool single;	     /* no breakpoints: an instruction at a time */
 	bool no_exit_status; /* return 0, not the program's status */
 };
 

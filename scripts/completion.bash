@@ -39,7 +39,7 @@ _pt_capture() {
 	done
 	case ${COMP_WORDS[1]} in info | import | export | merge | check | trim) ((COMP_CWORD > 1)) && sub=${COMP_WORDS[1]} ;; esac
 	case $before in
-	--engine) _pt_from "auto perf step" ;;
+	--engine) _pt_from "auto perf step single-step" ;;
 	--sample-event) _pt_from "cycles instructions branches branch-misses cache-misses cpu-clock page-faults context-switches" ;;
 	--vm) _pt_from "all list $("$1" --vm list 2>/dev/null | awk '{ print $1, $2 }')" ;;
 	-p | --pid | -t | --tid) _pt_from "$(cd /proc && printf '%s ' [0-9]*)" ;;

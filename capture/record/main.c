@@ -238,6 +238,7 @@ static int capture_by_steps(const struct hw_arguments *a, const char *why, struc
 				 .started_arg = a->o.steering.ready_fd,
 				 .level = a->o.level,
 				 .quiet = a->o.quiet,
+				 .single = a->engine && !strcmp(a->engine, "single-step"),
 				 .no_exit_status = a->no_exit_status};
 	char *end;
 
@@ -427,7 +428,7 @@ static int capture(struct hw_arguments *a, struct pt_error *e)
 
 	if (a->o.target.sideband_only)
 		return capture_by_pt(a, NULL, e);
-	if (a->engine && !strcmp(a->engine, "step"))
+	if (a->engine && (!strcmp(a->engine, "step") || !strcmp(a->engine, "single-step")))
 		return capture_by_steps(a, "--engine step", e);
 	if (hw_pmu_read(&pmu, HW_SYSFS, &why) == 0)
 		return capture_by_pt(a, &pmu, e);

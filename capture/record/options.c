@@ -545,7 +545,8 @@ static const struct pt_option options[] = {
      .set = set_guest_image},
     {.name = "engine",
      .argument = "ENGINE",
-     .help = "perf (Processor Trace), step (single-stepping), auto: step where PT is missing",
+     .help = "perf (Processor Trace), step (stepping), auto: step where PT is missing; single-step: an "
+	     "instruction at a time",
      TEXT(engine)},
     PT_OPTION_HEADING("Output:"),
     {.name = "output",
@@ -709,9 +710,10 @@ static int check(const struct hw_arguments *a, struct pt_error *e)
 		return wrong(e, "--aux-sample and snapshots: both read the buffer; choose one");
 	if (sideband_only && (a->group.sample_bytes || a->group.count))
 		return wrong(e, "--sideband-only traces nothing to be sampled, paused or resumed");
-	if (a->engine && strcmp(a->engine, "auto") && strcmp(a->engine, "perf") && strcmp(a->engine, "step"))
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--engine %s: it can be auto, perf or step",
-			       a->engine);
+	if (a->engine && strcmp(a->engine, "auto") && strcmp(a->engine, "perf") &&
+	    strcmp(a->engine, "step") && strcmp(a->engine, "single-step"))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "--engine %s: it can be auto, perf, step or single-step", a->engine);
 	return 0;
 }
 

@@ -30,12 +30,14 @@ static void switch_to(struct step *s, struct step_thread *t)
 	s->current = t;
 }
 
-/* Lets a thread run one instruction. False when it is not possible. */
-static bool step(struct step_thread *t)
+/* Lets a thread run one instruction, or straight code. False when it is not possible. */
+static bool step(struct step *s, struct step_thread *t)
 {
+	bool straight = step_straight_begin(s, t);
+
 	t->state = STEP_RUNNING;
 	t->signalled |= t->signal != 0;
-	if (ptrace(PTRACE_SINGLESTEP, t->tid, 0, (long)t->signal) == 0) {
+	if (ptrace(straight ? PTRACE_CONT : PTRACE_SINGLESTEP, t->tid, 0, (long)t->signal) == 0) {
 		t->signal = 0;
 		return true;
 	}
@@ -56,7 +58,7 @@ static pid_t wait_shortly(const struct step_thread *t, int *status)
 
 /* The thread's next stop; 0 when it sleeps in the kernel, maybe until another thread does something.
  * -1: ask later. */
-static pid_t wait_for(const struct step *s, const struct step_thread *t, int *status)
+static pid_t wait_for(const struct step *s, struct step_thread *t, int *status)
 {
 	pid_t got;
 
@@ -68,8 +70,10 @@ static pid_t wait_for(const struct step *s, const struct step_thread *t, int *st
 		if (got)
 			return got;
 	}
-	if (s->threads->next)
+	if (s->threads->next) {
+		step_straight_sleeps(t);
 		return 0;
+	}
 	do
 		got = waitpid(t->tid, status, __WALL);
 	while (got < 0 && errno == EINTR && !*s->options->stop);
@@ -91,8 +95,10 @@ static void turn(struct step *s, struct step_thread *t)
 {
 	const struct step_options *o = s->options;
 
+	const uint64_t end = s->result->steps + QUANTUM;
+
 	switch_to(s, t);
-	for (int n = 0; n < QUANTUM && !s->failed; n++) {
+	while (s->result->steps < end && !s->failed) {
 		int status;
 
 		go_on(s, t);
@@ -100,7 +106,7 @@ static void turn(struct step *s, struct step_thread *t)
 			step_deliver(s, t);
 		if (!t->in_kernel)
 			step_prepare(s, t);
-		if (t->state != STEP_STOPPED || !step(t) || wait_for(s, t, &status) <= 0)
+		if (t->state != STEP_STOPPED || !step(s, t) || wait_for(s, t, &status) <= 0)
 			return;
 		if (!WIFSTOPPED(status)) {
 			step_reap(s, t->tid, status);
@@ -220,7 +226,7 @@ static void loop(struct step *s)
 int step_run(char **argv, const struct step_options *options, struct ptc_writer *w,
 	     struct step_result *result, struct pt_error *e)
 {
-	struct step s = {.options = options, .w = w, .result = result, .e = e};
+	struct step s = {.options = options, .single = options->single, .w = w, .result = result, .e = e};
 	int status;
 
 	memset(result, 0, sizeof *result);

@@ -1,6 +1,10 @@
 /*
- * engine.h - runs a program under ptrace, an instruction at a time, and writes a container of what Intel PT
- * hardware and perf would have recorded of it in user-only, per-thread mode.
+ * engine.h - runs a program under ptrace, step by step, and writes a container of what Intel PT hardware and
+ * perf would have recorded of it in user-only, per-thread mode.
+ *
+ * What lies between two branches runs up to a breakpoint in one step, where a file has that code. A program
+ * that reads the very byte where the breakpoint is, just before it comes there, can tell; step_options.single
+ * is for such.
  *
  * Branches, code and sideband are real. Time is a model, and reproducible as far as the program is:
  * one core, a TSC of 2.0 GHz,
@@ -22,6 +26,7 @@ struct step_options {
 	/* NULL: none. One line per taken branch: tid (decimal), from, to (hexadecimal, 0 not traced). */
 	FILE *truth;
 	bool stdout_to_stderr; /* the program's standard output is the container's */
+	bool single;	       /* an instruction at a time, also where a breakpoint would do */
 	uint64_t max_steps;    /* 0: no limit; then tracing ends, and the program runs on without it */
 	volatile sig_atomic_t *stop_signal; /* what to send the program then, first */
 	volatile sig_atomic_t *stop;	    /* set by a signal handler: end the program (1), at once (2) */

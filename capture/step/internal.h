@@ -3,6 +3,7 @@
  *
  *     engine.c    turns of the threads
  *     stepping.c  before and after a step
+ *     straight.c  instructions up to the next branch in one step
  *     events.c    what a stop means
  *     thread.c    what an executed instruction means for the trace
  *     tasks.c     processes and threads
@@ -40,20 +41,23 @@ enum step_quirk {
 	STEP_PUSHF,  /* what it pushes has the trap flag, which is ours */
 	STEP_MOV_SS, /* no trap follows: the next instruction is executed in the same step */
 	STEP_TRAP,   /* INT3, INT1: the SIGTRAP that follows is the program's own */
-	STEP_INT80   /* a 32-bit system call */
+	STEP_INT80,  /* a 32-bit system call */
+	STEP_POPF    /* may set the trap flag, as the program's own */
 };
 
 struct step_insn {
 	struct insn insn;
-	uint8_t quirk; /* enum step_quirk */
-	/* of a conditional branch to the next instruction, as step_condition() takes it; else 0 */
-	uint8_t condition;
+	uint8_t quirk;	   /* enum step_quirk */
+	uint8_t condition; /* of a conditional branch, as step_condition() takes it; else 0 */
 };
 
 struct step_cached {
 	uint64_t ip; /* 0 free */
 	struct step_insn insn;
 	bool volatile_code; /* may change: look at the bytes each time */
+	bool straight_known;
+	uint8_t straight_byte;	 /* what is where the breakpoint comes */
+	uint16_t straight_bytes; /* how far it is there; 0: there is to be none. See straight.c */
 };
 #define STEP_CACHE (1u << 16)
 
@@ -68,6 +72,7 @@ struct step_process {
 	size_t page_count;
 	struct step_cached *cache;
 	int threads;
+	int memory; /* a descriptor of its /proc/PID/mem; -1: not open */
 };
 
 enum step_state { STEP_NEW, STEP_STOPPED, STEP_RUNNING };
@@ -102,6 +107,11 @@ struct step_thread {
 	bool jumped;	    /* it is a conditional branch to the next instruction, and was taken */
 	uint64_t shadow;    /* of the STEP_MOV_SS that is executed with it, 0 none */
 	uint64_t emulating; /* it is a call of the vsyscall page: where that returns to, 0 none */
+	/* The step is of all instructions up to the breakpoint at straight_end; 0: of one. */
+	uint64_t straight_end;
+	bool single;	 /* the next step is of one instruction, for it may sleep in a page fault */
+	bool breakpoint; /* is there, in place of straight_byte */
+	uint8_t straight_byte;
 	uint32_t stream;
 	uint64_t aux_offset;
 	struct pt_encoder encoder;
@@ -122,6 +132,7 @@ struct step {
 	size_t sideband_bytes, sideband_room;
 	struct pt_error *e;
 	bool failed;
+	bool single; /* each step is of one instruction */
 	uint64_t last_round;
 };
 
@@ -197,6 +208,19 @@ void step_stepped(struct step *s, struct step_thread *t);
 /* The step did not end: a signal came first (t->signal), or a clone, exec, ... */
 void step_interrupted(struct step *s, struct step_thread *t);
 
+/* straight.c */
+/* After step_prepare(). True: a breakpoint is where straight code ends, and the thread may run up to it. */
+bool step_straight_begin(struct step *s, struct step_thread *t);
+/* The thread has stopped, for whatever reason: the breakpoint is taken away. */
+void step_straight_stopped(struct step_thread *t);
+/*
+ * It has not stopped, for it sleeps in a page fault: the breakpoint is taken away, and it stops before it
+ * executes anything else. Its next step is of one instruction.
+ */
+void step_straight_sleeps(struct step_thread *t);
+/* What was executed when it stopped at now; and a branch that is there and needs no step. */
+void step_straight_executed(struct step *s, struct step_thread *t, uint64_t now);
+
 /* maps.c. Failures are kept in s->failed. */
 int step_attrs(struct step *s, const char *command);
 void step_comm(struct step *s, struct step_thread *t, bool exec);
@@ -226,7 +250,9 @@ uint64_t step_now_ns(const struct step *s);
 void step_fail(struct step *s);
 
 /* thread.c */
-/* The instruction at t->ip, from the cache or the process. False when it cannot be read. */
+/* The instruction at ip, from the cache or the process. NULL when it cannot be read. */
+struct step_cached *step_cached(struct step *s, struct step_thread *t, uint64_t ip);
+/* That at t->ip. False when it cannot be read. */
 bool step_insn(struct step *s, struct step_thread *t, struct step_insn *ret);
 /* Was a conditional branch with that condition taken, by the registers after it? */
 bool step_condition(uint8_t condition, uint64_t flags, uint64_t rcx);

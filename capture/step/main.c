@@ -251,7 +251,7 @@ static int capture(const struct step_command *c, struct step_options *o, struct 
 		o->progress = progress;
 	handle_signals(o);
 	if (!c->quiet)
-		fprintf(stderr, "pt-capture: single-stepping %s: branches are real, time is a model\n",
+		fprintf(stderr, "pt-capture: stepping %s: branches are real, time is a model\n",
 			c->program[0]);
 	begin = seconds();
 	r = put_container(c, o, out.fd, &result, e);
@@ -268,6 +268,7 @@ static int capture(const struct step_command *c, struct step_options *o, struct 
 int step_capture(const struct step_command *c, struct pt_error *e)
 {
 	struct step_options o = {.config = PT_CONFIG_DEFAULT,
+				 .single = c->single,
 				 .max_steps = c->max_steps,
 				 .started = c->started,
 				 .started_arg = c->started_arg};

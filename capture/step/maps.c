@@ -184,6 +184,9 @@ void step_maps_forget(struct step_process *p)
 	p->pages = NULL;
 	p->map_count = p->page_count = 0;
 	memset(p->cache, 0, STEP_CACHE * sizeof *p->cache);
+	if (p->memory >= 0) /* exec has made another one */
+		close(p->memory);
+	p->memory = -1;
 }
 
 void step_maps_copy(struct step *s, struct step_process *to, const struct step_process *from)

@@ -9,8 +9,9 @@
 
 #include "capture/step/internal.h"
 
-#define TRAP_FLAG     0x100u /* RFLAGS.TF: the CPU traps after each instruction */
-#define VSYSCALL_PAGE 0xffffffffff600000u
+#define TRAP_FLAG	0x100u	/* RFLAGS.TF: the CPU traps after each instruction */
+#define NEW_USERFAULTFD 0xaa00u /* ioctl() of /dev/userfaultfd, Linux 6.1: USERFAULTFD_IOC_NEW */
+#define VSYSCALL_PAGE	0xffffffffff600000u
 
 /* Does [start, start + bytes) overlap an executable mapping? */
 static bool overlaps_code(const struct step_process *p, uint64_t start, uint64_t bytes)
@@ -68,6 +69,15 @@ static bool writes_memory(struct step_thread *t, uint64_t number)
 	return n > 10 && n < (ssize_t)sizeof to && !memcmp(to, "/proc/", 6) && !memcmp(to + n - 4, "/mem", 4);
 }
 
+/* Does the call give a thread page faults of others to serve (userfaultfd(2))? */
+static bool serves_faults(struct step_thread *t, uint64_t number)
+{
+	uint64_t request;
+
+	return number == SYS_userfaultfd ||
+	       (number == SYS_ioctl && STEP_PEEK(t, rsi, &request) && request == NEW_USERFAULTFD);
+}
+
 /* Before an instruction that leaves user space: tracing ends with it. */
 static void leave_user_space(struct step *s, struct step_thread *t)
 {
@@ -81,6 +91,7 @@ static void leave_user_space(struct step *s, struct step_thread *t)
 		t->pokes = writes_memory(t, number);
 		t->renames = number == SYS_prctl && first == PR_SET_NAME;
 		t->from_syscall = number != SYS_rt_sigreturn; /* which brings back all registers */
+		s->single |= serves_faults(t, number);
 		if (number == SYS_rt_sigprocmask)
 			step_keep_trap_unblocked(t);
 		step_affinity_called(s, t, number);
@@ -193,7 +204,7 @@ static bool ask_condition(struct step_thread *t)
 	uint64_t flags, rcx;
 
 	t->jumped = false;
-	if (!t->insn.condition)
+	if (!t->insn.condition || t->insn.insn.rel)
 		return true;
 	if (!STEP_PEEK(t, eflags, &flags) || !STEP_PEEK(t, rcx, &rcx))
 		return false;
@@ -207,10 +218,15 @@ void step_stepped(struct step *s, struct step_thread *t)
 	uint64_t now;
 
 	t->shadow = 0;
+	t->single = false;
 	if (!STEP_PEEK(t, rip, &now))
 		return;
 	if (t->in_kernel) {
 		arrived(s, t, now);
+		return;
+	}
+	if (t->straight_end) {
+		step_straight_executed(s, t, now);
 		return;
 	}
 	if (!t->known) {
@@ -234,6 +250,10 @@ void step_interrupted(struct step *s, struct step_thread *t)
 		return;
 	if (!STEP_PEEK(t, rip, &now))
 		return;
+	if (t->straight_end) {
+		step_straight_executed(s, t, now);
+		return;
+	}
 	if (t->shadow && now == t->shadow) {
 		t->ip = now; /* the MOV SS itself was not executed */
 	} else if (now != t->ip && t->known) {

@@ -26,6 +26,7 @@ struct step_process *step_process_add(struct step *s, pid_t pid)
 		return NULL;
 	}
 	p->pid = pid;
+	p->memory = -1;
 	p->next = s->processes;
 	s->processes = p;
 	return p;

@@ -27,6 +27,7 @@ static enum step_quirk quirk_of(const uint8_t *p, size_t n)
 		return STEP_PLAIN;
 	switch (p[i]) {
 	case 0x9c: return STEP_PUSHF;
+	case 0x9d: return STEP_POPF;
 	case 0x8e: return i + 1 < n && (p[i + 1] >> 3 & 7) == 2 ? STEP_MOV_SS : STEP_PLAIN;
 	case 0xcc:
 	case 0xf1: return STEP_TRAP;
@@ -81,50 +82,55 @@ bool step_condition(uint8_t condition, uint64_t flags, uint64_t rcx)
 	return of_two[(condition - 1) >> 1 & 7] ^ ((condition - 1) & 1);
 }
 
-bool step_insn(struct step *s, struct step_thread *t, struct step_insn *ret)
+struct step_cached *step_cached(struct step *s, struct step_thread *t, uint64_t ip)
 {
 	struct step_process *p = t->process;
-	struct step_cached *c = &p->cache[(t->ip * 0x9e3779b97f4a7c15u) >> 48];
+	struct step_cached *c = &p->cache[(ip * 0x9e3779b97f4a7c15u) >> 48];
 	uint8_t bytes[16];
-	struct iovec local = {bytes, sizeof bytes}, remote = {(void *)(uintptr_t)t->ip, sizeof bytes};
+	struct iovec local = {bytes, sizeof bytes}, remote = {(void *)(uintptr_t)ip, sizeof bytes};
 	const struct step_map *map;
 	ssize_t n;
 
-	if (c->ip == t->ip && !c->volatile_code) {
-		*ret = c->insn;
-		return true;
-	}
+	if (c->ip == ip && !c->volatile_code)
+		return c;
 	n = process_vm_readv(t->tid, &local, 1, &remote, 1, 0);
 	if (n <= 0) { /* up to the page's end, when the next one is not mapped */
-		remote.iov_len = local.iov_len = 4096 - (t->ip & 4095);
+		remote.iov_len = local.iov_len = 4096 - (ip & 4095);
 		if (remote.iov_len > sizeof bytes)
 			remote.iov_len = local.iov_len = sizeof bytes;
 		n = process_vm_readv(t->tid, &local, 1, &remote, 1, 0);
 	}
 	if (n <= 0)
-		return false;
-	c->ip = 0;
+		return NULL;
+	*c = (struct step_cached){0};
 	if (insn_decode(bytes, (size_t)n, INSN_64, &c->insn.insn) < 0)
-		return false;
+		return NULL;
 	c->insn.quirk = (uint8_t)quirk_of(bytes, c->insn.insn.len);
-	c->insn.condition =
-	    c->insn.insn.cls == INSN_JCC && !c->insn.insn.rel ? condition_of(bytes, c->insn.insn.len) : 0;
-	map = step_map_at(p, t->ip);
+	c->insn.condition = c->insn.insn.cls == INSN_JCC ? condition_of(bytes, c->insn.insn.len) : 0;
+	map = step_map_at(p, ip);
 	c->volatile_code = !map || map->writable;
 	if (!map || !map->file) {
 		/* An image has a time: the decoder must know the clock where the code changes. */
-		bool changed = step_code_page(s, t, t->ip);
+		bool changed = step_code_page(s, t, ip);
 
-		if (((t->ip + c->insn.insn.len - 1) ^ t->ip) >> 12)
-			changed |= step_code_page(s, t, t->ip + c->insn.insn.len - 1);
+		if (((ip + c->insn.insn.len - 1) ^ ip) >> 12)
+			changed |= step_code_page(s, t, ip + c->insn.insn.len - 1);
 		if (changed && t->encoder.enabled) {
 			s->model.cycles += 30;
-			pt_encode_psb(&t->encoder, t->ip);
+			pt_encode_psb(&t->encoder, ip);
 		}
 	}
-	c->ip = t->ip;
-	*ret = c->insn;
-	return true;
+	c->ip = ip;
+	return c;
+}
+
+bool step_insn(struct step *s, struct step_thread *t, struct step_insn *ret)
+{
+	const struct step_cached *c = step_cached(s, t, t->ip);
+
+	if (c)
+		*ret = c->insn;
+	return c;
 }
 
 void step_begin(struct step *s, struct step_thread *t, uint64_t ip)

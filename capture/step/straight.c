@@ -1,0 +1,156 @@
+/*
+ * straight.c - straight code in one step: the instructions up to the next branch, or to what else is
+ * special, where a breakpoint (INT3) is written for as long as the thread runs. See internal.h.
+ *
+ * A step by the trap flag costs several times as much as a stop at a breakpoint, in some virtual machines 20
+ * us. Only in code of files that is not writable: what is there is known. One thread at a time runs in user
+ * space, and all on one CPU, so no other one comes to the breakpoint, which is taken away before another has
+ * its turn. Where the thread is in a page fault then, who serves that could notice: a fault that is
+ * interrupted is no longer there to be read. So not after userfaultfd(2).
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "capture/step/internal.h"
+
+#define BREAKPOINT 0xcc
+
+enum { PAGE_BYTES = 4096, JMP_SHORT = 2, JMP_NEAR = 5, JCC_SHORT = 2, JCC_NEAR = 6, CONDITION_MAX = 16 };
+
+/* Nothing but the next instruction follows, and a step does not differ from a run. */
+static bool is_plain(const struct step_insn *in)
+{
+	return in->insn.cls == INSN_OTHER && in->quirk == STEP_PLAIN;
+}
+
+static bool write_byte(struct step_thread *t, uint64_t at, uint8_t byte)
+{
+	struct step_process *p = t->process;
+	char path[32];
+
+	if (p->memory < 0) { /* the process's first thread, and with it what it is called by, may be gone */
+		snprintf(path, sizeof path, "/proc/%d/mem", (int)t->tid);
+		p->memory = open(path, O_RDWR | O_CLOEXEC);
+	}
+	return p->memory >= 0 && pwrite(p->memory, &byte, 1, (off_t)at) == 1;
+}
+
+/* Looks how far straight code goes from t->ip, within its page; *c is that instruction. */
+static void look(struct step *s, struct step_thread *t, struct step_cached *c)
+{
+	const struct step_map *map = step_map_at(t->process, t->ip);
+	uint64_t ip = t->ip, page_end = (ip | (PAGE_BYTES - 1)) + 1;
+	const struct step_cached *next = c;
+	uint8_t byte;
+	struct iovec local = {&byte, 1}, remote;
+
+	c->straight_known = true;
+	if (!map || !map->file || map->writable)
+		return;
+	while (next && is_plain(&next->insn) && ip + next->insn.insn.len < page_end) {
+		ip += next->insn.insn.len;
+		next = step_cached(s, t, ip);
+	}
+	/* The cache may have put another instruction in this one's place. */
+	if (ip == t->ip || c->ip != t->ip)
+		return;
+	remote = (struct iovec){(void *)(uintptr_t)ip, 1};
+	if (process_vm_readv(t->tid, &local, 1, &remote, 1, 0) != 1)
+		return;
+	c->straight_bytes = (uint16_t)(ip - t->ip);
+	c->straight_byte = byte;
+}
+
+bool step_straight_begin(struct step *s, struct step_thread *t)
+{
+	struct step_cached *c;
+
+	if (s->single || s->options->max_steps || t->single || t->in_kernel || t->signal || t->shadow ||
+	    !t->known || !is_plain(&t->insn))
+		return false;
+	c = step_cached(s, t, t->ip);
+	if (!c || c->volatile_code)
+		return false;
+	if (!c->straight_known)
+		look(s, t, c);
+	if (!c->straight_bytes)
+		return false;
+	if (!write_byte(t, t->ip + c->straight_bytes, BREAKPOINT)) {
+		c->straight_bytes = 0;
+		return false;
+	}
+	t->straight_end = t->ip + c->straight_bytes;
+	t->straight_byte = c->straight_byte;
+	t->breakpoint = true;
+	return true;
+}
+
+void step_straight_stopped(struct step_thread *t)
+{
+	if (t->breakpoint)
+		write_byte(t, t->straight_end, t->straight_byte);
+	t->breakpoint = false;
+}
+
+void step_straight_sleeps(struct step_thread *t)
+{
+	if (!t->breakpoint)
+		return;
+	ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
+	step_straight_stopped(t);
+	t->single = true;
+}
+
+/* Of a near branch that needs only flags: where it leads, or 0. With prefixes, which make it longer, it is
+ * left to the CPU. */
+static uint64_t target_of(struct step_thread *t, const struct step_insn *in, uint64_t ip)
+{
+	uint64_t target = insn_target(&in->insn, ip, INSN_64), flags;
+
+	if (in->insn.cls == INSN_JMP && (in->insn.len == JMP_SHORT || in->insn.len == JMP_NEAR))
+		return target;
+	if (in->insn.cls != INSN_JCC || (in->insn.len != JCC_SHORT && in->insn.len != JCC_NEAR) ||
+	    in->condition > CONDITION_MAX || !STEP_PEEK(t, eflags, &flags))
+		return 0;
+	t->jumped = step_condition(in->condition, flags, 0);
+	return t->jumped ? target : ip + in->insn.len;
+}
+
+static bool set_ip(struct step_thread *t, uint64_t ip)
+{
+	return ptrace(PTRACE_POKEUSER, t->tid, offsetof(struct user_regs_struct, rip), ip) == 0;
+}
+
+/* The thread is one byte behind the breakpoint, and what was there is next. */
+static void reached(struct step *s, struct step_thread *t)
+{
+	struct step_insn in;
+	uint64_t to = step_insn(s, t, &in) ? target_of(t, &in, t->ip) : 0;
+
+	if (!set_ip(t, to ? to : t->ip) || !to)
+		return;
+	step_executed(s, t, &in.insn, to);
+	s->result->steps++;
+}
+
+void step_straight_executed(struct step *s, struct step_thread *t, uint64_t now)
+{
+	uint64_t end = t->straight_end, until = now == end + 1 ? end : now;
+	struct step_insn in;
+
+	t->straight_end = 0;
+	t->jumped = false;
+	for (bool first = true; t->ip != until && t->ip < end && step_insn(s, t, &in); first = false) {
+		step_executed(s, t, &in.insn, t->ip + in.insn.len);
+		s->result->steps += !first; /* one was counted by who waited */
+	}
+	if (t->ip != until) { /* it was put somewhere else */
+		step_async_end(s, t);
+		step_begin(s, t, until);
+	}
+	if (now == end + 1)
+		reached(s, t);
+}
