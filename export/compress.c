@@ -1,44 +1,25 @@
 /* compress.c - see compress.h. */
 #include "export/compress.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "export/scratch.h"
+#include "schema/file_io.h"
+
 enum { COPY_BYTES = 1 << 20 };
 
-static int write_all(int fd, const uint8_t *bytes, size_t n, struct pt_error *e)
-{
-	while (n) {
-		ssize_t done = write(fd, bytes, n);
-
-		if (done < 0 && errno != EINTR)
-			return pt_fail_errno(e, "the compressed file");
-		bytes += done > 0 ? done : 0;
-		n -= done > 0 ? (size_t)done : 0;
-	}
-	return 0;
-}
-
-/* All that is in the file `from`, to where `to` is. buffer: COPY_BYTES. */
+/* All that is in the file `from`. buffer: COPY_BYTES. */
 static int copy(int to, int from, uint8_t *buffer, struct pt_error *e)
 {
-	uint64_t at = 0;
+	size_t n = COPY_BYTES;
 
-	for (;;) {
-		ssize_t n = pread(from, buffer, COPY_BYTES, (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return pt_fail_errno(e, "a scratch file");
-		if (n == 0)
-			return 0;
-		if (write_all(to, buffer, (size_t)n, e))
+	for (uint64_t at = 0; n == COPY_BYTES; at += n)
+		if (scratch_read(from, buffer, COPY_BYTES, at, &n, e) < 0 ||
+		    pt_write_at(to, buffer, n, at, "writing what is compressed", e) < 0)
 			return -1;
-		at += (uint64_t)n;
-	}
+	return 0;
 }
 
 static int replace_content(int fd, int by, struct pt_error *e)
@@ -48,10 +29,8 @@ static int replace_content(int fd, int by, struct pt_error *e)
 
 	if (!buffer)
 		return pt_fail_no_memory(e, NULL);
-	if (ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET))
-		ret = pt_fail_errno(e, "the compressed file");
-	else
-		ret = copy(fd, by, buffer, e);
+	ret =
+	    ftruncate(fd, 0) ? pt_fail_errno(e, "cutting what was not compressed") : copy(fd, by, buffer, e);
 	free(buffer);
 	return ret;
 }
@@ -61,7 +40,7 @@ int compress_file(int fd, int scratch, const struct pt_seekable_options *options
 	struct stat st;
 
 	if (fstat(fd, &st))
-		return pt_fail_errno(e, "the file to compress");
+		return pt_fail_errno(e, "what is to be compressed");
 	return pt_seekable_write(scratch, fd, (uint64_t)st.st_size, options, e) < 0
 		   ? -1
 		   : replace_content(fd, scratch, e);

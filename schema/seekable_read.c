@@ -1,5 +1,4 @@
 /* seekable_read.c - see seekable.h. */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <zstd_errors.h>
 
 #include "schema/bytes.h"
+#include "schema/file_io.h"
 #include "schema/seekable.h"
 #include "schema/seekable_format.h"
 
@@ -39,34 +39,28 @@ struct pt_seekable {
 	uint64_t reads;
 };
 
-/* 0: all n bytes; 1: the file ends before; -1: errno. */
-static int read_all(int fd, void *to, size_t n, uint64_t offset)
+static bool read_number(int fd, uint64_t offset, uint32_t *ret)
 {
-	size_t done = 0;
+	uint8_t bytes[4];
+	size_t got;
 
-	while (done < n) {
-		ssize_t r = pread(fd, (uint8_t *)to + done, n - done, (off_t)(offset + done));
-
-		if (r == 0)
-			return 1;
-		if (r < 0 && errno != EINTR)
-			return -1;
-		done += r > 0 ? (size_t)r : 0;
-	}
-	return 0;
+	if (pt_read_at(fd, bytes, sizeof bytes, offset, &got, "", NULL) || got < sizeof bytes)
+		return false;
+	*ret = u32(bytes);
+	return true;
 }
 
 bool pt_seekable_is(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	uint8_t front[4], end[4];
+	uint32_t front, end;
 	struct stat st;
 	bool ret = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-		   st.st_size >= SEEKABLE_FOOTER_BYTES && read_all(fd, front, 4, 0) == 0 &&
-		   read_all(fd, end, 4, (uint64_t)st.st_size - 4) == 0 &&
-		   (u32(front) == ZSTD_MAGICNUMBER ||
-		    (u32(front) & ZSTD_MAGIC_SKIPPABLE_MASK) == ZSTD_MAGIC_SKIPPABLE_START) &&
-		   u32(end) == SEEKABLE_MAGIC;
+		   st.st_size >= SEEKABLE_FOOTER_BYTES && read_number(fd, 0, &front) &&
+		   read_number(fd, (uint64_t)st.st_size - 4, &end) &&
+		   (front == ZSTD_MAGICNUMBER ||
+		    (front & ZSTD_MAGIC_SKIPPABLE_MASK) == ZSTD_MAGIC_SKIPPABLE_START) &&
+		   end == SEEKABLE_MAGIC;
 
 	if (fd >= 0)
 		close(fd);
@@ -77,13 +71,13 @@ bool pt_seekable_is(const char *path)
 
 static int read_some(const struct pt_seekable *s, void *to, size_t n, uint64_t offset, struct pt_error *e)
 {
-	int r = read_all(s->fd, to, n, offset);
+	size_t got;
 
-	if (r < 0)
-		return pt_fail_errno(e, "%s", s->path);
-	return r ? pt_fail(e, PT_ERR_TRUNCATED, offset, "%s has become shorter: at byte %" PRIu64, s->path,
-			   offset)
-		 : 0;
+	if (pt_read_at(s->fd, to, n, offset, &got, s->path, e))
+		return -1;
+	return got == n ? 0
+			: pt_fail(e, PT_ERR_TRUNCATED, offset, "%s has become shorter: at byte %" PRIu64,
+				  s->path, offset);
 }
 
 static int bad_table(const struct pt_seekable *s, uint64_t offset, const char *why, struct pt_error *e)

@@ -1,4 +1,4 @@
-/* seekable_vfs.c - see seekable_vfs.h. SQLite's rules: sqlite.org/vfs.html and sqlite3.h, struct sqlite3_vfs. */
+/* seekable_vfs.c - see seekable_vfs.h. SQLite's rules: sqlite.org/vfs.html; sqlite3.h, struct sqlite3_vfs. */
 #include "schema/seekable_vfs.h"
 
 #include <pthread.h>

@@ -1,12 +1,11 @@
 /* seekable_write.c - see seekable.h. */
-#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zstd.h>
 
+#include "schema/file_io.h"
 #include "schema/seekable.h"
 #include "schema/seekable_format.h"
 #include "schema/thread.h"
@@ -38,38 +37,17 @@ struct packer {
 
 static int read_raw(int fd, uint8_t *to, size_t n, uint64_t offset, struct pt_error *e)
 {
-	while (n) {
-		ssize_t r = pread(fd, to, n, (off_t)offset);
+	size_t got;
 
-		if (r == 0)
-			return pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "the file to compress has become shorter");
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r < 0)
-			return pt_fail_errno(e, "the file to compress");
-		to += r;
-		n -= (size_t)r;
-		offset += (uint64_t)r;
-	}
-	return 0;
+	if (pt_read_at(fd, to, n, offset, &got, "reading what is to be compressed", e))
+		return -1;
+	return got == n ? 0
+			: pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "what is to be compressed has become shorter");
 }
 
-static int write_all(int fd, const void *bytes, size_t n, uint64_t offset, struct pt_error *e)
+static int write_packed(int fd, const void *bytes, size_t n, uint64_t offset, struct pt_error *e)
 {
-	const uint8_t *at = bytes;
-
-	while (n) {
-		ssize_t r = pwrite(fd, at, n, (off_t)offset);
-
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r < 0)
-			return pt_fail_errno(e, "the compressed file");
-		at += r;
-		n -= (size_t)r;
-		offset += (uint64_t)r;
-	}
-	return 0;
+	return pt_write_at(fd, bytes, n, offset, "writing what is compressed", e);
 }
 
 /* ---- Frames ----------------------------------------------------------------------------------------- */
@@ -139,7 +117,7 @@ static void write_frame(struct packing *w, const struct packer *p, uint32_t fram
 		return;
 	at = w->written;
 	pthread_mutex_unlock(&w->lock);
-	r = write_all(w->to, p->packed, packed, at, &e);
+	r = write_packed(w->to, p->packed, packed, at, &e);
 	pthread_mutex_lock(&w->lock);
 	if (r) {
 		fail(w, &e);
@@ -225,7 +203,7 @@ static int write_table(const struct packing *w, struct pt_error *e)
 	footer = table + n - SEEKABLE_FOOTER_BYTES;
 	put_u32(footer, w->count);
 	put_u32(footer + 5, SEEKABLE_MAGIC);
-	ret = write_all(w->to, table, n, w->written, e);
+	ret = write_packed(w->to, table, n, w->written, e);
 	free(table);
 	return ret;
 }
