@@ -114,7 +114,7 @@ void step_stopped(struct step *s, struct step_thread *t, int status)
 	t->state = STEP_STOPPED;
 	t->event = true;
 	t->signal = 0;
-	step_straight_stopped(t);
+	step_straight_stopped(s, t);
 	step_sigmask_set(t);
 	switch (event) {
 	case PTRACE_EVENT_CLONE:

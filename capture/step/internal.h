@@ -132,7 +132,8 @@ struct step {
 	size_t sideband_bytes, sideband_room;
 	struct pt_error *e;
 	bool failed;
-	bool single; /* each step is of one instruction */
+	bool single;	    /* each step is of one instruction */
+	bool shadow_stacks; /* a program has, or had, one: only the CPU calls and returns */
 	uint64_t last_round;
 };
 
@@ -212,7 +213,7 @@ void step_interrupted(struct step *s, struct step_thread *t);
 /* After step_prepare(). True: a breakpoint is where straight code ends, and the thread may run up to it. */
 bool step_straight_begin(struct step *s, struct step_thread *t);
 /* The thread has stopped, for whatever reason: the breakpoint is taken away. */
-void step_straight_stopped(struct step_thread *t);
+void step_straight_stopped(struct step *s, struct step_thread *t);
 /*
  * It has not stopped, for it sleeps in a page fault: the breakpoint is taken away, and it stops before it
  * executes anything else. Its next step is of one instruction.

@@ -9,9 +9,10 @@
 
 #include "capture/step/internal.h"
 
-#define TRAP_FLAG	0x100u	/* RFLAGS.TF: the CPU traps after each instruction */
-#define NEW_USERFAULTFD 0xaa00u /* ioctl() of /dev/userfaultfd, Linux 6.1: USERFAULTFD_IOC_NEW */
-#define VSYSCALL_PAGE	0xffffffffff600000u
+#define TRAP_FLAG	    0x100u  /* RFLAGS.TF: the CPU traps after each instruction */
+#define NEW_USERFAULTFD	    0xaa00u /* ioctl() of /dev/userfaultfd, Linux 6.1: USERFAULTFD_IOC_NEW */
+#define ENABLE_SHADOW_STACK 0x5001u /* arch_prctl(), Linux 6.6: ARCH_SHSTK_ENABLE */
+#define VSYSCALL_PAGE	    0xffffffffff600000u
 
 /* Does [start, start + bytes) overlap an executable mapping? */
 static bool overlaps_code(const struct step_process *p, uint64_t start, uint64_t bytes)
@@ -92,6 +93,7 @@ static void leave_user_space(struct step *s, struct step_thread *t)
 		t->renames = number == SYS_prctl && first == PR_SET_NAME;
 		t->from_syscall = number != SYS_rt_sigreturn; /* which brings back all registers */
 		s->single |= serves_faults(t, number);
+		s->shadow_stacks |= number == SYS_arch_prctl && first == ENABLE_SHADOW_STACK;
 		if (number == SYS_rt_sigprocmask)
 			step_keep_trap_unblocked(t);
 		step_affinity_called(s, t, number);

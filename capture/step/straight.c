@@ -8,8 +8,10 @@
  * its turn. Where the thread is in a page fault then, who serves that could notice: a fault that is
  * interrupted is no longer there to be read. So not after userfaultfd(2).
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -18,7 +20,10 @@
 
 #define BREAKPOINT 0xcc
 
-enum { PAGE_BYTES = 4096, JMP_SHORT = 2, JMP_NEAR = 5, JCC_SHORT = 2, JCC_NEAR = 6, CONDITION_MAX = 16 };
+enum { PAGE_BYTES = 4096, CONDITION_MAX = 16 };
+/* Bytes of branches without prefixes. */
+enum { JMP_SHORT = 2, JMP_NEAR = 5, JCC_SHORT = 2, JCC_NEAR = 6, CALL_NEAR = 5, RET_NEAR = 1 };
+#define USER_END (UINT64_C(1) << 47) /* a return to beyond is left to the CPU, which faults */
 
 /* Nothing but the next instruction follows, and a step does not differ from a run. */
 static bool is_plain(const struct step_insn *in)
@@ -88,10 +93,25 @@ bool step_straight_begin(struct step *s, struct step_thread *t)
 	return true;
 }
 
-void step_straight_stopped(struct step_thread *t)
+/* By ptrace, which can only while the thread has stopped. False: errno says why. */
+static bool poke_byte(const struct step_thread *t, uint64_t at, uint8_t byte)
 {
-	if (t->breakpoint)
-		write_byte(t, t->straight_end, t->straight_byte);
+	uint64_t word_at = at & ~(uint64_t)7, word;
+
+	errno = 0;
+	word = (uint64_t)ptrace(PTRACE_PEEKTEXT, t->tid, word_at, 0);
+	if (errno)
+		return false;
+	memcpy((uint8_t *)&word + (at - word_at), &byte, 1);
+	return ptrace(PTRACE_POKETEXT, t->tid, word_at, word) == 0;
+}
+
+void step_straight_stopped(struct step *s, struct step_thread *t)
+{
+	/* A thread that is being killed (ESRCH) comes there no more. */
+	if (t->breakpoint && !write_byte(t, t->straight_end, t->straight_byte) &&
+	    !poke_byte(t, t->straight_end, t->straight_byte) && errno != ESRCH)
+		step_error(s, "cannot take a breakpoint out of the program");
 	t->breakpoint = false;
 }
 
@@ -100,41 +120,86 @@ void step_straight_sleeps(struct step_thread *t)
 	if (!t->breakpoint)
 		return;
 	ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
-	step_straight_stopped(t);
+	t->breakpoint = !write_byte(t, t->straight_end, t->straight_byte);
 	t->single = true;
 }
 
-/* Of a near branch that needs only flags: where it leads, or 0. With prefixes, which make it longer, it is
- * left to the CPU. */
-static uint64_t target_of(struct step_thread *t, const struct step_insn *in, uint64_t ip)
-{
-	uint64_t target = insn_target(&in->insn, ip, INSN_64), flags;
+/* ---- Branches --------------------------------------------------------------------------------------- */
 
-	if (in->insn.cls == INSN_JMP && (in->insn.len == JMP_SHORT || in->insn.len == JMP_NEAR))
-		return target;
-	if (in->insn.cls != INSN_JCC || (in->insn.len != JCC_SHORT && in->insn.len != JCC_NEAR) ||
-	    in->condition > CONDITION_MAX || !STEP_PEEK(t, eflags, &flags))
+static bool set_register(struct step_thread *t, size_t offset, uint64_t value)
+{
+	return ptrace(PTRACE_POKEUSER, t->tid, offset, value) == 0;
+}
+#define SET(t, reg, value) set_register((t), offsetof(struct user_regs_struct, reg), (value))
+
+/* By the flags. LOOPcc and JrCXZ are left to the CPU. */
+static uint64_t jcc(struct step_thread *t, const struct step_insn *in, uint64_t target)
+{
+	uint64_t flags;
+
+	if (in->condition > CONDITION_MAX || !STEP_PEEK(t, eflags, &flags))
 		return 0;
 	t->jumped = step_condition(in->condition, flags, 0);
-	return t->jumped ? target : ip + in->insn.len;
+	return t->jumped ? target : t->ip + in->insn.len;
 }
 
-static bool set_ip(struct step_thread *t, uint64_t ip)
+/* A stack that is to grow is left to the CPU, which faults. */
+static uint64_t call(struct step_thread *t, const struct step_insn *in, uint64_t target)
 {
-	return ptrace(PTRACE_POKEUSER, t->tid, offsetof(struct user_regs_struct, rip), ip) == 0;
+	uint64_t next = t->ip + in->insn.len, rsp;
+	struct iovec local = {&next, sizeof next}, remote;
+
+	if (!STEP_PEEK(t, rsp, &rsp))
+		return 0;
+	rsp -= sizeof next;
+	remote = (struct iovec){(void *)(uintptr_t)rsp, sizeof next};
+	return process_vm_writev(t->tid, &local, 1, &remote, 1, 0) == sizeof next && SET(t, rsp, rsp) ? target
+												      : 0;
+}
+
+static uint64_t ret(struct step_thread *t)
+{
+	uint64_t to, rsp;
+	struct iovec local = {&to, sizeof to}, remote;
+
+	if (!STEP_PEEK(t, rsp, &rsp))
+		return 0;
+	remote = (struct iovec){(void *)(uintptr_t)rsp, sizeof to};
+	return process_vm_readv(t->tid, &local, 1, &remote, 1, 0) == sizeof to && to < USER_END &&
+		       SET(t, rsp, rsp + sizeof to)
+		   ? to
+		   : 0;
+}
+
+/* Does what a near branch at t->ip does to the stack: where it leads. 0, and nothing is done: it is left to the
+ * CPU, as are those with prefixes, which make them longer. */
+static uint64_t branch(const struct step *s, struct step_thread *t, const struct step_insn *in)
+{
+	uint64_t target = insn_target(&in->insn, t->ip, INSN_64);
+	unsigned len = in->insn.len;
+
+	switch (in->insn.cls) {
+	case INSN_JMP: return len == JMP_SHORT || len == JMP_NEAR ? target : 0;
+	case INSN_JCC: return len == JCC_SHORT || len == JCC_NEAR ? jcc(t, in, target) : 0;
+	case INSN_CALL: return len == CALL_NEAR && !s->shadow_stacks ? call(t, in, target) : 0;
+	case INSN_RET: return len == RET_NEAR && !s->shadow_stacks ? ret(t) : 0;
+	default: return 0;
+	}
 }
 
 /* The thread is one byte behind the breakpoint, and what was there is next. */
 static void reached(struct step *s, struct step_thread *t)
 {
 	struct step_insn in;
-	uint64_t to = step_insn(s, t, &in) ? target_of(t, &in, t->ip) : 0;
+	uint64_t to = step_insn(s, t, &in) ? branch(s, t, &in) : 0;
 
-	if (!set_ip(t, to ? to : t->ip) || !to)
+	if (!SET(t, rip, to ? to : t->ip) || !to)
 		return;
 	step_executed(s, t, &in.insn, to);
 	s->result->steps++;
 }
+
+/* ---- What was executed ------------------------------------------------------------------------------ */
 
 void step_straight_executed(struct step *s, struct step_thread *t, uint64_t now)
 {
