@@ -10,8 +10,9 @@ sample() {
 }
 # With gcov, of the libraries that a trace goes through, more: where memory ends is half of what else never runs.
 [ -z "${PT_COVERAGE:-}" ] || sample --sample 200 decode load "query json" "query html"
-sample --sample 1 --once
+sample --sample 1 --once "load with" "load --compress" "query csv" "query compressed" "decode perf" "decode a VM" "import perf" \
+	export merge "trim --used" "info --json"
 sample "decode tiny" "capture over"
-sample --kills --sample 3
+sample --kills --sample 3 "load into" "load --compress" "decode perf" "capture over"
 python3 tests/faults/trace_dat.py --runs 60 >"$tmp/out" 2>&1
 counts "$tmp/out"
