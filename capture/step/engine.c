@@ -94,7 +94,6 @@ static void go_on(struct step *s, struct step_thread *t)
 static void turn(struct step *s, struct step_thread *t)
 {
 	const struct step_options *o = s->options;
-
 	const uint64_t end = s->result->steps + QUANTUM;
 
 	switch_to(s, t);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tests/bench/step.sh [PROGRAM ARGUMENTS...] - the step engine against a ptrace loop that only counts,
-# interleaved, CPU seconds of tracer and program together, medians of RUNS (5). `make bench` runs it.
+# single steps, interleaved, CPU seconds of tracer and program together, medians of RUNS (5). `make bench` runs it.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 bin=${PT_BIN:-$PWD} build=${PT_BUILD:-$PWD/build}/tests/bench

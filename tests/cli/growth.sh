@@ -56,8 +56,8 @@ kind=perf-
 all 1000 pt-capture import -q --symfs /nonexistent -o "$tmp/out" INPUT
 kind=ptc-
 all 1000 pt-decode -j1 -q -o "$tmp/out" INPUT
-all 300 pt-capture info INPUT
 if [ -n "${GROWTH_ALL:-}" ]; then # make check-nightly
+	all 300 pt-capture info INPUT
 	all 300 pt-capture trim -q --used-code -o "$tmp/out" INPUT
 	all 300 pt-capture trim -q --time +0.. -o "$tmp/out" INPUT
 	all 300 pt-capture export -q --perf-data "$tmp/out" INPUT

@@ -21,7 +21,7 @@ forgetful() {
 }
 
 for w in gzip cc1; do
-	zstd -dqc "$shared/bench/$w.dflt.aux.zst" | head -c 400000 >"$tmp/aux"
+	zstd -dqc "$shared/bench/$w.dflt.aux.zst" | head -c 200000 >"$tmp/aux"
 	"$PT_BIN/pt-capture" import --raw "$tmp/aux" --maps "$shared/bench/$w.maps" --mtc-freq 3 --tsc-ratio 160/2 --nom-freq 20 \
 		-o "$tmp/$w.ptc"
 	# Its last packet is cut, and so is the text: an error in both.
