@@ -1,7 +1,7 @@
 /*
- * test_seekable - schema/seekable.h: files that others may write by the format's rules are read, damaged ones are
- * refused with their place, and no damage is read as something else. cli/compress.sh has zstd's own word on what
- * is written.
+ * test_seekable - schema/seekable.h: files that others may write by the format's rules are read, damaged
+ * ones are refused with their place, and no damage is read as something else. cli/compress.sh has zstd's
+ * own word on what is written.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
