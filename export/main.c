@@ -19,6 +19,7 @@
 #include "schema/options.h"
 #include "schema/output.h"
 #include "schema/seekable.h"
+#include "schema/seekable_vfs.h"
 #include "schema/terminal.h"
 #include "schema/version.h"
 
@@ -214,6 +215,12 @@ static int fail(const struct pt_error *e)
 	else
 		fprintf(stderr, "pt-load: %s\n", e->message);
 	return pt_exit_status(e);
+}
+
+/* Of a compressed database, before SQLite says that there was a disk I/O error. */
+static void print_unreadable(const struct pt_error *e)
+{
+	fprintf(stderr, "pt-load: %s\n", e->message);
 }
 
 static void show_progress(struct job *j, const char *busy_with)
@@ -492,6 +499,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	output_limit_is_error();
 	pt_terminal_protect();
+	pt_seekable_vfs_on_failure(print_unreadable);
 	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* nobody asks; it costs a mutex an allocation */
 	r = parse(argc, argv, &a, &e);
 	if (r < 0)

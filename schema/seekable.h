@@ -41,8 +41,8 @@ uint64_t pt_seekable_bytes(const struct pt_seekable *s);
 
 /*
  * Copies n bytes from offset on, which are there. The frames that were used last are remembered. 0, or -1:
- * PT_ERR_IO, PT_ERR_NO_MEMORY, PT_ERR_BAD_INPUT (the frame at offset is damaged), PT_ERR_TRUNCATED (the file has
- * become shorter).
+ * PT_ERR_IO, PT_ERR_NO_MEMORY, PT_ERR_BAD_INPUT (the frame at offset is damaged), PT_ERR_TRUNCATED (the file
+ * has become shorter).
  */
 int pt_seekable_read(struct pt_seekable *s, void *to, size_t n, uint64_t offset, struct pt_error *e);
 

@@ -91,6 +91,11 @@ for at in 0 1 4 8 9 17 $((bytes / 2)) $((bytes - 9)) $((bytes - 1)); do
 	status=$?
 	check "cut at $at: an error ($(head -n 1 "$tmp/err"))" test $status -eq 1
 done
+cp "$tmp/packed" "$tmp/bad"
+printf '\xa5' | dd of="$tmp/bad" bs=1 seek=20 conv=notrunc status=none
+"$PT_BIN/pt-load" --list "$tmp/bad" >/dev/null 2>"$tmp/err"
+succeeded $(($? - 1)) "pt-load --list of a damaged one: exit status 1"
+check "pt-load --list of a damaged one: says where ($(head -n 1 "$tmp/err"))" grep -q 'at byte 0:' "$tmp/err"
 # What zstd itself made has no table.
 zstd -qc "$tmp/plain" >"$tmp/bad"
 "$PT_BIN/pt-query" "$tmp/bad" summary 2>"$tmp/err" >/dev/null

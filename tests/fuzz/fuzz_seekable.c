@@ -1,5 +1,5 @@
-/* fuzz_seekable.c - any bytes as a file in zstd's seekable format: what opens is read as a whole and by pages, which
- * say the same, or why not. */
+/* fuzz_seekable.c - any bytes as a file in zstd's seekable format: what opens is read as a whole and by pages,
+ * which say the same, or why not. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
