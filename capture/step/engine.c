@@ -62,8 +62,13 @@ static pid_t wait_for(const struct step *s, struct step_thread *t, int *status)
 {
 	pid_t got;
 
-	if (t->in_kernel)
-		return wait_shortly(t, status);
+	if (t->in_kernel) {
+		got = wait_shortly(t, status);
+		/* No other thread's breakpoint is to be in memory that is being copied. */
+		while (got == 0 && t->forks && !s->single && !step_ended(t->tid) && !*s->options->stop)
+			got = wait_shortly(t, status);
+		return got;
+	}
 	/* In a page fault, too, it may sleep until another thread has served that (userfaultfd(2)). */
 	for (int asked = 0; s->threads->next && asked < 2; asked += step_waits(t->tid)) {
 		got = wait_shortly(t, status);

@@ -38,6 +38,15 @@ static void born(struct step *s, struct step_thread *parent, pid_t tid)
 	s->model.cycles += 300;
 }
 
+/* What t was in the middle of as another thread called exec is not done any more, and not in the new program. */
+static void forget_step(struct step_thread *t)
+{
+	t->far_trap = t->from_syscall = t->preempted = t->single = t->known = t->jumped = false;
+	t->maps_changed = t->protects = t->pokes = t->renames = false;
+	t->shadow = t->emulating = t->straight_end = t->sigset = t->cpus_at = 0;
+	t->chooses_cpus_of = 0;
+}
+
 static void execed(struct step *s, struct step_thread *t)
 {
 	unsigned long former = 0;
@@ -54,7 +63,7 @@ static void execed(struct step *s, struct step_thread *t)
 		if (!t->in_kernel)
 			step_async_end(s, t);
 	}
-	t->preempted = t->from_syscall = false;
+	forget_step(t);
 	step_maps_forget(t->process);
 	step_put_all(s);
 	s->model.cycles += 300;
@@ -113,7 +122,13 @@ void step_stopped(struct step *s, struct step_thread *t, int status)
 
 	t->state = STEP_STOPPED;
 	t->event = true;
+	t->forks = false;
 	t->signal = 0;
+	if (event == PTRACE_EVENT_EXEC) {
+		step_straight_left(s, t);
+		execed(s, t);
+		return;
+	}
 	step_straight_stopped(s, t);
 	step_sigmask_set(t);
 	switch (event) {
@@ -124,7 +139,6 @@ void step_stopped(struct step *s, struct step_thread *t, int status)
 		if (ptrace(PTRACE_GETEVENTMSG, t->tid, 0, &message) == 0)
 			born(s, t, (pid_t)message);
 		return;
-	case PTRACE_EVENT_EXEC: execed(s, t); return;
 	case PTRACE_EVENT_STOP:
 		/* A new thread's first stop; or a group stop, which lasts until SIGCONT. */
 		t->group_stop = sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU;

@@ -91,6 +91,7 @@ struct step_thread {
 	bool renames;	   /* prctl(PR_SET_NAME) is being called */
 	bool pokes;	   /* a file /proc/PID/mem is being written to */
 	bool protects;	   /* mprotect() is: what it makes executable may have been written to */
+	bool forks;	   /* fork() is being called: no breakpoint is to be in what it copies */
 	bool event;	   /* this stop is no step's end */
 	bool traced;	   /* the container has its FORK, ITRACE_START */
 	bool signalled;	   /* a signal was delivered: a handler may begin */
@@ -166,6 +167,8 @@ pid_t step_tracer_of(pid_t tid); /* 0: none */
  * calls exec, is one that wait() does not report until the others are gone. False when that is not
  * known. */
 bool step_waits(pid_t tid);
+/* Has ended, though wait() may not report it yet; true also when that is not known. */
+bool step_ended(pid_t tid);
 /* Is what the process may read executable, too (personality(2))? True also when that is not known. */
 bool step_read_implies_exec(pid_t pid);
 /* Is sig handled by a function of the program? */
@@ -214,6 +217,11 @@ void step_interrupted(struct step *s, struct step_thread *t);
 bool step_straight_begin(struct step *s, struct step_thread *t);
 /* The thread has stopped, for whatever reason: the breakpoint is taken away. */
 void step_straight_stopped(struct step *s, struct step_thread *t);
+/*
+ * The thread ended as it ran, or another one's exec put it into a new program: the breakpoint is taken away
+ * from where it was, for others may share that memory (vfork(2)).
+ */
+void step_straight_left(struct step *s, struct step_thread *t);
 /*
  * It has not stopped, for it sleeps in a page fault: the breakpoint is taken away, and it stops before it
  * executes anything else. Its next step is of one instruction.

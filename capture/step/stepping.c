@@ -79,13 +79,26 @@ static bool serves_faults(struct step_thread *t, uint64_t number)
 	       (number == SYS_ioctl && STEP_PEEK(t, rsi, &request) && request == NEW_USERFAULTFD);
 }
 
+/* Does the call copy the process's memory? By number of either table, for INT 80 has its own. */
+static bool forks(uint64_t number, bool int80)
+{
+	enum { FORK_32 = 2, CLONE_32 = 120 };
+
+	return number == SYS_clone3 ||
+	       (int80 ? number == FORK_32 || number == CLONE_32 : number == SYS_fork || number == SYS_clone);
+}
+
 /* Before an instruction that leaves user space: tracing ends with it. */
 static void leave_user_space(struct step *s, struct step_thread *t)
 {
-	if (t->insn.insn.cls == INSN_SYSCALL) {
-		uint64_t number, first;
+	bool int80 = t->insn.quirk == STEP_INT80;
+	uint64_t number = 0, first;
 
-		if (!STEP_PEEK(t, rax, &number) || !STEP_PEEK(t, rdi, &first))
+	if ((int80 || t->insn.insn.cls == INSN_SYSCALL) && !STEP_PEEK(t, rax, &number))
+		return;
+	t->forks = forks(number, int80);
+	if (t->insn.insn.cls == INSN_SYSCALL) {
+		if (!STEP_PEEK(t, rdi, &first))
 			return;
 		t->maps_changed = changes_maps(t, number);
 		t->protects = number == SYS_mprotect || number == SYS_pkey_mprotect;
@@ -101,7 +114,7 @@ static void leave_user_space(struct step *s, struct step_thread *t)
 		return;
 	}
 	t->far_trap = t->insn.quirk == STEP_TRAP;
-	t->maps_changed = t->protects = t->insn.quirk == STEP_INT80;
+	t->maps_changed = t->protects = int80;
 	step_async_end(s, t);
 }
 

@@ -31,6 +31,7 @@ static bool is_plain(const struct step_insn *in)
 	return in->insn.cls == INSN_OTHER && in->quirk == STEP_PLAIN;
 }
 
+/* True also when the memory is gone, with all that was in it: every thread was killed, by an exec, too. */
 static bool write_byte(struct step_thread *t, uint64_t at, uint8_t byte)
 {
 	struct step_process *p = t->process;
@@ -40,7 +41,7 @@ static bool write_byte(struct step_thread *t, uint64_t at, uint8_t byte)
 		snprintf(path, sizeof path, "/proc/%d/mem", (int)t->tid);
 		p->memory = open(path, O_RDWR | O_CLOEXEC);
 	}
-	return p->memory >= 0 && pwrite(p->memory, &byte, 1, (off_t)at) == 1;
+	return p->memory >= 0 && pwrite(p->memory, &byte, 1, (off_t)at) >= 0;
 }
 
 /* Looks how far straight code goes from t->ip, within its page; *c is that instruction. */
@@ -112,6 +113,13 @@ void step_straight_stopped(struct step *s, struct step_thread *t)
 	if (t->breakpoint && !write_byte(t, t->straight_end, t->straight_byte) &&
 	    !poke_byte(t, t->straight_end, t->straight_byte) && errno != ESRCH)
 		step_error(s, "cannot take a breakpoint out of the program");
+	t->breakpoint = false;
+}
+
+void step_straight_left(struct step *s, struct step_thread *t)
+{
+	if (t->breakpoint && !write_byte(t, t->straight_end, t->straight_byte))
+		step_error(s, "cannot take a breakpoint out of a program");
 	t->breakpoint = false;
 }
 

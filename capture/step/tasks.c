@@ -89,6 +89,7 @@ void step_thread_end(struct step *s, struct step_thread *t)
 {
 	struct step_thread **at = &s->threads;
 
+	step_straight_left(s, t);
 	if (!t->in_kernel)
 		step_async_end(s, t);
 	pt_encode_flush(&t->encoder);
@@ -163,7 +164,8 @@ pid_t step_tracer_of(pid_t tid)
 	return (pid_t)status_of(tid, "TracerPid: %llu", 0);
 }
 
-bool step_waits(pid_t tid)
+/* As in /proc/TID/status: R, S, D, Z...; 0: it is not known. */
+static char state_of(pid_t tid)
 {
 	char path[64], line[256], state = 0;
 	FILE *f;
@@ -175,7 +177,21 @@ bool step_waits(pid_t tid)
 			state = 0;
 	if (f)
 		fclose(f);
+	return state;
+}
+
+bool step_waits(pid_t tid)
+{
+	char state = state_of(tid);
+
 	return state == 'S' || state == 'D' || state == 'Z' || state == 'X';
+}
+
+bool step_ended(pid_t tid)
+{
+	char state = state_of(tid);
+
+	return !state || state == 'Z' || state == 'X';
 }
 
 bool step_is_caught(pid_t tid, int sig)

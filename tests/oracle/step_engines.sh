@@ -27,6 +27,16 @@ for name in indirect static selfmod jit; do
 	command_of $name
 	both $name "${command[@]}"
 done
+# A breakpoint is in the program as its thread is killed, by another one's exec or alone: it does not stay in memory that others
+# run, and an exec is no error. Each is by chance in one run.
+for name in execthread killed; do
+	command_of $name
+	failed=0
+	for _ in {1..10}; do
+		run step "${command[@]}" || failed=$((failed + 1))
+	done
+	check "$name: $failed of 10 fail: $(tail -n 2 "$tmp/step.stderr")" test $failed = 0
+done
 
 cat >"$tmp/own.c" <<'END'
 #include <fcntl.h>
