@@ -31,7 +31,7 @@ trap finish EXIT
 # A test is what its text says: the same text in a loop is one test, also where only numbers in it differ. It
 # has passed when it never failed.
 declare -A tests_run=()
-test_of() { REPLY=${*//+([0-9])/0}; }
+test_of() { REPLY=${*//[0-9]/}; } # not +([0-9]), which takes time by the square of the text: with an error's, seconds
 pass() { # WHAT
 	test_of "$*"
 	tests_run[$REPLY.]=${tests_run[$REPLY.]:-passed}

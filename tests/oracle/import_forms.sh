@@ -55,10 +55,10 @@ as_perf() {
 	fi
 	same "$name: perf's words for each record" theirs ours
 }
-# form NAME WANTED OPTIONS...
+# form NAME WANTED OPTIONS...; without programs of BPF, for whose events perf waits a second (plain.data has them)
 form() {
 	rm -rf f.data
-	if ! perf record -q -o f.data "${@:3}" -- "${work[@]}" >/dev/null 2>record.err; then
+	if ! perf record -q --no-bpf-event -o f.data "${@:3}" -- "${work[@]}" >/dev/null 2>record.err; then
 		skip 1 "$1: perf cannot record this here: $(head -n 1 record.err)"
 		return
 	fi

@@ -44,6 +44,7 @@ def number(word):
 def main():
     mhz = float(sys.argv[3])
     median, p99, resolution = float(sys.argv[4]), float(sys.argv[5]), int(sys.argv[6])
+    show = int(os.environ.get("PT_TIME_SHOW", 0))
     errors, worst, last = [], [], 0
     backwards = outside = untrue = inexact = exact = open_ended = 0
     for n, (t, g) in enumerate(itertools.zip_longest(truth(sys.argv[1]), got(sys.argv[2]))):
@@ -61,7 +62,8 @@ def main():
             untrue += t[0] < low or (high is not None and t[0] > high)
             open_ended += high is None
         errors.append((tsc - t[0]) * 1000.0 / mhz)
-        worst.append((abs(tsc - t[0]), n, t, g))
+        if show:
+            worst.append((abs(tsc - t[0]), n, t, g))
     errors.sort()
     at = lambda p: errors[min(len(errors) - 1, int(len(errors) * p / 100))]
     size = sorted(abs(e) for e in errors)
@@ -71,7 +73,7 @@ def main():
         f" |median| {abs_at(50):.0f} |p99| {abs_at(99):.0f} backwards {backwards} outside {outside};"
         f" exact {exact} of them off {inexact}; truth not in its interval {untrue}, no end known {open_ended}"
     )
-    for w in sorted(worst, reverse=True)[: int(os.environ.get("PT_TIME_SHOW", 0))]:
+    for w in sorted(worst, reverse=True)[:show]:
         print(*w)
     bad = backwards or outside or (untrue + inexact) * 100 > len(errors) * float(sys.argv[7])
     sys.exit(bool(bad) or abs_at(50) > median or abs_at(99) > p99)
