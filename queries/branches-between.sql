@@ -1,6 +1,6 @@
 -- branches-between: every branch between two ids or times; by default those of the slowest VM exit's thread
--- id, time_ns, tsc: of the view branches, which has to unpack the whole trace for the same. :from and :to
--- may be vmexits' exit_branch and entry_branch, guest_runs' or calls' (call_id, return_id). Branches of
+-- id, time_ns, tsc: of the view branches. :from and :to may be vmexits' exit_branch and entry_branch,
+-- guest_runs' or calls' (call_id, return_id). Branches of
 -- other CPUs lie between them: :thread leaves them out. Those of a time are found without the others.
 -- :from = the slowest VM exit's exit_branch, or with a time the first
 -- :to = its entry_branch, or with a time the last

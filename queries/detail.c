@@ -14,9 +14,13 @@ static enum ptr_detail level_of_table(const char *table)
 	static const struct {
 		const char *table;
 		enum ptr_detail level;
-	} levels[] = {{"run_group", PTR_DETAIL_BRANCHES},  {"unpacked_run", PTR_DETAIL_BRANCHES},
-		      {"unpacked_call", PTR_DETAIL_CALLS}, {"call_group", PTR_DETAIL_CALLS},
-		      {"call_whole", PTR_DETAIL_CALLS},	   {"interrupt", PTR_DETAIL_VM}};
+	} levels[] = {{"run_group", PTR_DETAIL_BRANCHES},
+		      {"unpacked_run", PTR_DETAIL_BRANCHES},
+		      {"unpacked_branch", PTR_DETAIL_BRANCHES},
+		      {"unpacked_call", PTR_DETAIL_CALLS},
+		      {"call_group", PTR_DETAIL_CALLS},
+		      {"call_whole", PTR_DETAIL_CALLS},
+		      {"interrupt", PTR_DETAIL_VM}};
 
 	for (size_t i = 0; table && i < sizeof levels / sizeof *levels; i++)
 		if (!strcmp(levels[i].table, table))

@@ -1,6 +1,6 @@
 -- fact_views.sql - what to query that is made of the views run and call (views.sql). As views.sql, after it.
 --
--- pt-query has quicker ones of these two, and makes the views of this file anew on top of them.
+-- pt-query has quicker ones of these two and of branches, and makes the views of this file anew on top of them.
 
 -- One row per stretch whose core cycles are known. Those of source 'mtc' are estimated: the TSC ticks
 -- between two TSC or MTC packets times the core:bus ratio (CBR packet) by the nominal ratio. No row

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "schema/sql_macros.h"
+#include "schema/unpack/branches.h"
 #include "schema/unpack/calls.h"
 #include "schema/unpack/runs.h"
 #include "schema/unpack/sql.h"
@@ -52,7 +53,8 @@ static int make_views(sqlite3 *db, struct pt_error *e)
 
 int facts_register(sqlite3 *db, struct pt_error *e)
 {
-	if (group_table_register(db, &run_table, e) < 0 || group_table_register(db, &call_table, e) < 0)
+	if (group_table_register(db, &run_table, e) < 0 || group_table_register(db, &branch_table, e) < 0 ||
+	    group_table_register(db, &call_table, e) < 0)
 		return -1;
 	return make_views(db, e);
 }

@@ -1,9 +1,9 @@
 /*
- * facts.h - on a connection the views `run` and `call`, and all views that are made of them, read what C
- * unpacks: the same rows and columns as in any other program, ten times as fast.
+ * facts.h - on a connection the views `run`, `branches` and `call`, and all views that are made of run and
+ * call, read what C unpacks: the same rows and columns as in any other program, ten times as fast.
  *
  * The views of that name are temporary ones, which SQLite finds before the database's. Below them are the
- * tables unpacked_run and unpacked_call (runs.h, calls.h).
+ * tables unpacked_run, unpacked_branch and unpacked_call (runs.h, branches.h, calls.h).
  */
 #ifndef SCHEMA_UNPACK_FACTS_H
 #define SCHEMA_UNPACK_FACTS_H

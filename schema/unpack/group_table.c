@@ -353,7 +353,8 @@ static int on_filter(sqlite3_vtab_cursor *cursor, int plan, const char *text, in
 	if (t->what->create && !t->state && !(t->state = t->what->create(t->db, &e)))
 		return failed(t, &e);
 	for (int i = 0; i < BOUNDS; i++)
-		sqlite3_bind_int64(c->groups, i + 1, c->bounds[i]);
+		sqlite3_bind_int64(c->groups, i + 1,
+				   c->bounds[i] >> (i < GROUP_FROM ? t->what->id_shift : 0));
 	return find(t, c);
 }
 
@@ -373,8 +374,16 @@ static int on_end(sqlite3_vtab_cursor *cursor)
 static int on_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int column)
 {
 	const struct cursor *c = (struct cursor *)cursor;
-	int64_t v = number_at(c, c->at, column);
+	struct table *t = (struct table *)cursor->pVtab;
+	struct pt_error e = {0};
+	int64_t v;
 
+	if (column >= t->what->column_count)
+		return t->what->column(t->state, &c->rows.values[c->at * c->rows.row_numbers], column, to,
+				       &e) < 0
+			   ? failed(t, &e)
+			   : SQLITE_OK;
+	v = number_at(c, c->at, column);
 	if (v != UNPACK_UNKNOWN)
 		sqlite3_result_int64(to, v);
 	return SQLITE_OK;

@@ -20,13 +20,15 @@ struct group_rows {
 	size_t count, row_numbers, room;
 };
 
-/* Room for `count` rows; those that were there are kept. NULL: PT_ERR_NO_MEMORY. */
+/* Room for `count` rows, all of them; those that were there are kept. NULL: PT_ERR_NO_MEMORY. */
 void *group_rows_room(struct group_rows *rows, size_t count, struct pt_error *e);
 
 struct group_table {
 	const char *name;    /* of the table in SQL */
 	const char *columns; /* "id, ..." */
-	int column_count, id_column, group_column;
+	int column_count;    /* of the numbers that a row has: the first columns */
+	int id_column, group_column;
+	int id_shift;	    /* an id >> this is one as the packed table's: from the group's own on */
 	const char *groups; /* "SELECT ... FROM table g", for unpack(); */
 	const char *table;  /* the packed one, whose key is `id` */
 	/* What unpack() keeps from one group to the next; it lives as long as nothing writes the database.
@@ -35,6 +37,9 @@ struct group_table {
 	void (*destroy)(void *state);
 	/* The rows of a group. 0, or -1: as unpack_sql_error(), unpack_damaged() or PT_ERR_NO_MEMORY. */
 	int (*unpack)(void *state, sqlite3_stmt *group, struct group_rows *rows, struct pt_error *e);
+	/* A column after those, as SQL's result, which is NULL until it is set. 0, or -1: as unpack().
+	 * NULL: there are none. */
+	int (*column)(void *state, const int64_t *row, int column, sqlite3_context *to, struct pt_error *e);
 };
 
 /* Makes the table known to db's statements. 0, or -1: PT_ERR_NO_MEMORY. */

@@ -31,11 +31,6 @@ enum {
 	EXACT,
 	OPEN
 };
-#define COLUMNS                                                                                              \
-	"g.id, g.n, g.slice, g.tsc, g.path, g.path_high, g.step, g.time, g.repeats, g.cyc, g.cyc_high, "     \
-	"g.insn_at, g.insn, g.insn_high, g.back, g.cyc_whole, g.insn_whole, g.est, g.est_next, g.end_add, "  \
-	"g.est_add, g.exact, g.open"
-
 /* The texts of a row, read one number after the other. */
 struct group {
 	const uint8_t *path, *path_high, *repeats, *cyc, *cyc_high, *insn_at, *insn, *insn_high, *back;
@@ -96,8 +91,7 @@ static void read_times(sqlite3_stmt *s, uint32_t n, struct group_times *t)
 	group_times_read(t, &row);
 }
 
-/* The runs of a row. How many; -1: the row is damaged. */
-static int unpack_group(sqlite3_stmt *s, struct unpacked_run rows[RUN_GROUP_MAX], struct pt_error *e)
+int run_group_unpack(sqlite3_stmt *s, struct unpacked_run rows[RUN_GROUP_MAX], struct pt_error *e)
 {
 	int64_t n = sqlite3_column_int64(s, N), id = sqlite3_column_int64(s, ID);
 	struct unpacked_run r = {.run_group = id, .slice = unpack_number(s, SLICE)};
@@ -125,7 +119,7 @@ static int unpack_group(sqlite3_stmt *s, struct unpacked_run rows[RUN_GROUP_MAX]
 	return (int)n;
 }
 
-static const char trace_sql[] = "SELECT " COLUMNS " FROM trace t CROSS JOIN run_group g"
+static const char trace_sql[] = "SELECT " RUN_GROUP_COLUMNS " FROM trace t CROSS JOIN run_group g"
 				" WHERE t.id = ?1 AND g.id BETWEEN t.first_run AND t.last_run ORDER BY g.id";
 
 int runs_unpack(sqlite3 *db, int64_t trace, unpacked_run_fn *each, void *arg, struct pt_error *e)
@@ -136,7 +130,7 @@ int runs_unpack(sqlite3 *db, int64_t trace, unpacked_run_fn *each, void *arg, st
 
 	sqlite3_bind_int64(s, 1, trace);
 	while (!ret && (row = sqlite3_step(s)) == SQLITE_ROW) {
-		int n = unpack_group(s, rows, e);
+		int n = run_group_unpack(s, rows, e);
 
 		ret = n < 0 ? -1 : 0;
 		for (int i = 0; i < n && !ret; i++)
@@ -153,7 +147,7 @@ int runs_unpack(sqlite3 *db, int64_t trace, unpacked_run_fn *each, void *arg, st
 static int unpack_rows(void *state, sqlite3_stmt *group, struct group_rows *rows, struct pt_error *e)
 {
 	struct unpacked_run *room = group_rows_room(rows, RUN_GROUP_MAX, e);
-	int n = room ? unpack_group(group, room, e) : -1;
+	int n = room ? run_group_unpack(group, room, e) : -1;
 
 	(void)state;
 	rows->count = n > 0 ? (size_t)n : 0;
@@ -167,6 +161,6 @@ const struct group_table run_table = {
     .column_count = sizeof(struct unpacked_run) / sizeof(int64_t),
     .id_column = offsetof(struct unpacked_run, id) / sizeof(int64_t),
     .group_column = offsetof(struct unpacked_run, run_group) / sizeof(int64_t),
-    .groups = "SELECT " COLUMNS " FROM run_group g",
+    .groups = "SELECT " RUN_GROUP_COLUMNS " FROM run_group g",
     .table = "run_group",
     .unpack = unpack_rows};

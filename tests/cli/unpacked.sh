@@ -6,7 +6,7 @@ source tests/common.bash
 query() { # DB SQL
 	"$PT_BIN/pt-query" "$tmp/$1" --format csv --sql "$2" 2>&1 | tr -d '\r'
 }
-views=(run call ipc function_calls calls calls_view samples samples_view)
+views=(run branches call ipc function_calls calls calls_view samples samples_view)
 # rows NAME DB: the views as they stand in the file (main.X), and as pt-query has them
 rows() {
 	local v
@@ -32,13 +32,13 @@ for d in branches calls vm sums; do
 	"$PT_BIN/pt-decode" -q --time ..+1ms --detail $d demo/qemu-guest.ptc | load "guest-$d" || fail "a guest, $d"
 done
 tool mkrecords --threads 5 --calls 3000 --runs 4000 --cyc | load cycles
-tool mkrecords --threads 2 --calls 2000 --no-time | load no-time
-tool mkrecords --threads 2 --calls 2000 --no-clock | load no-clock
+tool mkrecords --threads 2 --calls 1000 --runs 1500 --no-time | load no-time
+tool mkrecords --threads 2 --calls 1000 --runs 1500 --no-clock | load no-clock
 tool mkrecords --calls 0 | load no-calls
 tool mkvmrecords --exits 1000 --vcpus 3 | load vms
-tool odd_calls 20000 5 /dev/null | load odd
+tool odd_calls 10000 5 /dev/null | load odd
 for seed in 6 7; do tool odd_calls 3000 $seed /dev/null | load several; done
-tool mkrecords --threads 3 --calls 1000 --cyc --uuid other | load several
+tool mkrecords --threads 3 --calls 1000 --runs 1500 --cyc --uuid other | load several
 for db in program guest-branches cycles no-time no-clock odd several; do
 	rows "$db" "$db"
 done
@@ -60,6 +60,7 @@ made=$(sqlite3 "$tmp/odd" "WITH RECURSIVE made (name) AS (VALUES ('run'), ('call
 			OR v.sql LIKE '%FROM ' || made.name || char(10) || '%' OR v.sql LIKE '%FROM ' || made.name || ';%'
 			OR v.sql LIKE '%FROM ' || made.name))
 	SELECT name FROM made ORDER BY 1")
+made=$(printf '%s\n' branches "$made" | sort) # which is made of what runs are
 same "the views of runs and calls" <(echo "$made") <(query odd "SELECT name FROM pragma_table_list
 	WHERE schema = 'temp' AND type = 'view' ORDER BY 1" | tail -n +2)
 same "they are those that were compared" <(echo "$made") <(printf '%s\n' "${views[@]}" | sort)
@@ -84,6 +85,32 @@ bounds() {
 }
 bounds run "run_group > 100 AND run_group <= 164 AND id = 130" 1000
 bounds call "thread = 2 AND trace = 1" 3001
+# Branches, of which the view takes seconds: against a table that the sqlite3 shell made of it.
+for db in several guest-branches cycles; do
+	cp "$tmp/$db" "$tmp/$db.copied"
+	sqlite3 "$tmp/$db.copied" "CREATE TABLE copied AS SELECT * FROM branches; CREATE INDEX by_id ON copied (id)"
+done
+# branches DB WHAT SQL: of BRANCHES
+branches() {
+	same "$1: branches, $2" <(query "$1.copied" "${3//BRANCHES/copied}") <(query "$1.copied" "${3//BRANCHES/branches}")
+}
+id=$(sqlite3 "$tmp/several" "SELECT (max(id) + 2) * 1024 FROM run_group WHERE id < 1000")
+for condition in "id = $id" "id = $id + 1" "id IN ($id, $id + 70000, $id - 3000, $id)" "id > $id AND id < $id + 200000" "id BETWEEN $id AND $id - 1" \
+	"id = NULL" "id = '$id'" "id < 'a' AND id > $id - 9" "id = $id + 0.5" "id > $id - 0.5 AND id < $id + 1.5" "id < 0" "id > 9e18" \
+	"id > -9e18 AND id < 4000" "tid = 2 AND kind = 'call'" "from_symbol = (SELECT name FROM symbol LIMIT 1)" "ends_trace"; do
+	branches several "$condition" "SELECT * FROM BRANCHES WHERE $condition ORDER BY id"
+done
+branches several backwards "SELECT * FROM BRANCHES ORDER BY id DESC LIMIT 100"
+branches several "those of other rows" "SELECT b.* FROM run r JOIN BRANCHES b ON b.id = r.id * 1024 WHERE r.id % 37 = 0 ORDER BY 1"
+branches several "a row for each of another table's" \
+	"SELECT n.i, (SELECT max(x.tsc) FROM BRANCHES x WHERE x.id = n.i * 1024) AS t FROM number n"
+# Columns have the types that they have there, and compare with texts as they do there.
+each() { query several "SELECT name FROM pragma_table_info('branches')" | sed "1d; s/.*/$1/"; } # TEXT with the column as &
+for db in several guest-branches cycles; do
+	branches $db types "SELECT DISTINCT $(each "typeof(&) || ' ' ||") '' AS types FROM BRANCHES ORDER BY 1"
+	branches $db "compared with texts" "SELECT $(each "sum(b.& = x.&),") 0
+		FROM BRANCHES b JOIN (SELECT $(each "'' || max(&) AS &,") 0 FROM BRANCHES) x"
+done
 same "the calls of one group" <(query several "SELECT id FROM main.call WHERE id IN (SELECT g.id + n.i FROM call_group g JOIN number n ON n.i < g.n WHERE g.id > 3000)") \
 	<(query several "SELECT c.id FROM (SELECT id FROM call_group WHERE id > 3000) g CROSS JOIN unpacked_call c WHERE c.call_group = g.id")
 
