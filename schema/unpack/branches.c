@@ -224,6 +224,11 @@ static int put_column(void *state, const int64_t *row, int column, sqlite3_conte
 	return 0;
 }
 
+/* The same in SQL, of trace t. */
+#define TIME_OF(tsc)                                                                                         \
+	"(t.time_zero + ((" tsc " >> t.time_shift) * t.time_mult + ((" tsc                                   \
+	" & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift)))"
+
 static void *create(sqlite3 *db, struct pt_error *e)
 {
 	return branch_lookup_create(db, e);
@@ -233,6 +238,18 @@ static void destroy(void *state)
 {
 	branch_lookup_destroy(state);
 }
+
+/* A chunk's runs, and their branches, are between its times; a trace's chunks between its runs. (LIMIT
+ * keeps the order, which SQLite might leave out.) */
+static const char timed_groups[] =
+    "SELECT " RUN_GROUP_COLUMNS
+    " FROM (SELECT * FROM trace ORDER BY first_run LIMIT -1) t CROSS JOIN run_chunk c CROSS JOIN run_group g"
+    " WHERE c.id BETWEEN t.first_run AND t.last_run AND c.tsc <= ?6 AND coalesce(c.tsc_end >= ?5, 1)"
+    " AND (?8 = 9223372036854775807 OR " TIME_OF(
+	"c.tsc") " <= ?8)"
+		 " AND (?7 < -9223372036854775807 OR coalesce(" TIME_OF(
+		     "c.tsc_end") " >= ?7, 1))"
+				  " AND g.id BETWEEN c.id AND c.last";
 
 /* Types are those of the tables' columns that the view has as they are: of a comparison with a text. */
 const struct group_table branch_table = {
@@ -249,6 +266,9 @@ const struct group_table branch_table = {
     .id_shift = 10,
     .groups = "SELECT " RUN_GROUP_COLUMNS " FROM run_group g",
     .table = "run_group",
+    .timed_groups = timed_groups,
+    .tsc_column = offsetof(struct branch, tsc) / sizeof(int64_t),
+    .time_column = TIME_NS,
     .create = create,
     .destroy = destroy,
     .unpack = unpack_rows,

@@ -7,8 +7,10 @@
 
 #include "schema/unpack/sql.h"
 
-/* What bounds a question: ids and groups, from and to. */
-enum { ID_FROM, ID_TO, GROUP_FROM, GROUP_TO, BOUNDS };
+/* What bounds a question: ids, groups and times, from and to. */
+enum { ID_FROM, ID_TO, GROUP_FROM, GROUP_TO, TSC_FROM, TSC_TO, TIME_FROM, TIME_TO, BOUNDS };
+enum { FROM = 1, TO = 2 }; /* the sides of each, as bits */
+enum { IDS = (FROM | TO) << ID_FROM, GROUPS = (FROM | TO) << GROUP_FROM };
 
 struct cursor;
 
@@ -24,7 +26,8 @@ struct table {
 
 struct cursor {
 	sqlite3_vtab_cursor base;
-	sqlite3_stmt *groups;
+	sqlite3_stmt *groups, *timed_groups; /* timed_groups: NULL, it was not asked for yet */
+	sqlite3_stmt *current;		     /* of the two */
 	int64_t bounds[BOUNDS];
 	struct group_rows rows; /* of the group */
 	size_t at;
@@ -90,6 +93,7 @@ static void destroy_cursor(struct cursor *c)
 	if (!c)
 		return;
 	sqlite3_finalize(c->groups);
+	sqlite3_finalize(c->timed_groups);
 	free(c->rows.values);
 	free(c);
 }
@@ -113,34 +117,43 @@ static int on_disconnect(sqlite3_vtab *vtab)
 
 /* ---- Plans ------------------------------------------------------------------------------------------- */
 
-/* The bounds that a comparison of a column sets, as bits; the first is of ids or of groups. */
-static unsigned bounds_of(unsigned char op)
+/* The sides that a comparison bounds. */
+static unsigned sides_of(unsigned char op)
 {
 	switch (op) {
-	case SQLITE_INDEX_CONSTRAINT_EQ: return 1 << ID_FROM | 1 << ID_TO;
+	case SQLITE_INDEX_CONSTRAINT_EQ: return FROM | TO;
 	case SQLITE_INDEX_CONSTRAINT_GT:
-	case SQLITE_INDEX_CONSTRAINT_GE: return 1 << ID_FROM;
+	case SQLITE_INDEX_CONSTRAINT_GE: return FROM;
 	case SQLITE_INDEX_CONSTRAINT_LT:
-	case SQLITE_INDEX_CONSTRAINT_LE: return 1 << ID_TO;
+	case SQLITE_INDEX_CONSTRAINT_LE: return TO;
 	default: return 0;
 	}
+}
+
+/* The first of the two bounds that are of a column; -1: none is. */
+static int bound_of(const struct group_table *what, int column)
+{
+	if (column == what->id_column)
+		return ID_FROM;
+	if (column == what->group_column)
+		return GROUP_FROM;
+	if (what->timed_groups && column == what->tsc_column)
+		return TSC_FROM;
+	return what->timed_groups && column == what->time_column ? TIME_FROM : -1;
 }
 
 /* Roughly: a row takes as long as any other table's, a group some more. */
 static void estimate(sqlite3_index_info *info, unsigned found)
 {
-	const unsigned one_id = 1 << ID_FROM | 1 << ID_TO, one_group = 1 << GROUP_FROM | 1 << GROUP_TO;
-
-	info->estimatedRows = (found & one_id) == one_id	 ? 2
-			      : (found & one_group) == one_group ? 64
-								 : 1000000;
+	info->estimatedRows = (found & IDS) == IDS ? 2 : (found & GROUPS) == GROUPS ? 64 : 1000000;
 	if (info->estimatedRows == 1000000 && found)
 		info->estimatedRows = 100000;
 	info->estimatedCost = 30.0 + (double)info->estimatedRows;
 }
 
-/* idxStr: a character of each argument, 'a' and the bits of the bounds that it sets. SQLite compares, too: that
- * they are wide enough is all that is promised. */
+/* idxStr: a character of each argument, 'a' and twice the first of its two bounds, and which sides it sets.
+ * idxNum: times say which groups, for ids do not on both sides. SQLite compares, too: that they are wide
+ * enough is all that is promised. */
 static int on_plan(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
 	const struct group_table *what = ((struct table *)vtab)->what;
@@ -149,17 +162,18 @@ static int on_plan(sqlite3_vtab *vtab, sqlite3_index_info *info)
 	int arguments = 0;
 
 	for (int i = 0; i < info->nConstraint; i++) {
-		int column = info->aConstraint[i].iColumn;
-		unsigned bounds = info->aConstraint[i].usable ? bounds_of(info->aConstraint[i].op) : 0;
+		int first = bound_of(what, info->aConstraint[i].iColumn);
+		unsigned sides = info->aConstraint[i].usable ? sides_of(info->aConstraint[i].op) : 0;
 
-		if (!bounds || (column != what->id_column && column != what->group_column))
+		if (!sides || first < 0)
 			continue;
-		if (column == what->group_column)
-			bounds <<= GROUP_FROM;
-		found |= bounds;
+		found |= sides << first;
+		info->idxNum |= first >= TSC_FROM;
 		info->aConstraintUsage[i].argvIndex = ++arguments;
-		sqlite3_str_appendchar(plan, 1, (char)('a' + bounds));
+		sqlite3_str_appendchar(plan, 1, (char)('a' + 2 * first + (int)sides));
 	}
+	if ((found & IDS) == IDS || (found & GROUPS) == GROUPS)
+		info->idxNum = 0;
 	if (arguments) {
 		info->idxStr = sqlite3_str_finish(plan);
 		info->needToFreeIdxStr = 1;
@@ -185,12 +199,14 @@ static void check_version(struct table *t)
 	t->version = version;
 }
 
-static sqlite3_stmt *prepare(const struct table *t, struct pt_error *e)
+/* groups: of the table; with its own conditions, if it ends with them. */
+static sqlite3_stmt *prepare(const struct table *t, const char *groups, const char *and, const char *order,
+			     struct pt_error *e)
 {
 	/* The last group that begins at an id or before it may have the id. */
-	char *sql = sqlite3_mprintf("%s WHERE g.id >= max(?3, coalesce((SELECT max(b.id) FROM %s b"
-				    " WHERE b.id <= ?1), ?1)) AND g.id <= min(?4, ?2) ORDER BY g.id",
-				    t->what->groups, t->what->table);
+	char *sql = sqlite3_mprintf("%s %s g.id >= max(?3, coalesce((SELECT max(b.id) FROM %s b"
+				    " WHERE b.id <= ?1), ?1)) AND g.id <= min(?4, ?2) %s",
+				    groups, and, t->what->table, order);
 	sqlite3_stmt *ret = NULL;
 
 	if (sql)
@@ -210,7 +226,7 @@ static struct cursor *create_cursor(const struct table *t, struct pt_error *e)
 		return NULL;
 	}
 	c->rows.row_numbers = (size_t)t->what->column_count;
-	c->groups = prepare(t, e);
+	c->groups = prepare(t, t->what->groups, "WHERE", "ORDER BY g.id", e);
 	if (c->groups)
 		return c;
 	destroy_cursor(c);
@@ -241,6 +257,7 @@ static int on_close(sqlite3_vtab_cursor *cursor)
 
 	t->open--;
 	sqlite3_reset(c->groups);
+	sqlite3_reset(c->timed_groups);
 	if (t->spare)
 		destroy_cursor(c);
 	else
@@ -271,7 +288,7 @@ static int next_group(struct table *t, struct cursor *c)
 		c->end = true;
 		return SQLITE_OK;
 	}
-	row = sqlite3_step(c->groups);
+	row = sqlite3_step(c->current);
 	c->at = 0;
 	c->rows.count = 0;
 	c->end = row != SQLITE_ROW;
@@ -279,7 +296,7 @@ static int next_group(struct table *t, struct cursor *c)
 		return SQLITE_OK;
 	if (row != SQLITE_ROW)
 		unpack_sql_error(t->db, &e);
-	else if (t->what->unpack(t->state, c->groups, &c->rows, &e) == 0)
+	else if (t->what->unpack(t->state, c->current, &c->rows, &e) == 0)
 		return SQLITE_OK;
 	c->end = true;
 	return failed(t, &e);
@@ -304,9 +321,10 @@ static int64_t greater(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* Narrows the bounds; false: no row compares so. */
-static bool narrow(struct cursor *c, unsigned which, sqlite3_value *value)
+/* Narrows the bounds that the plan's character says; false: no row compares so. */
+static bool narrow(struct cursor *c, char plan, sqlite3_value *value)
 {
+	int which = plan - 'a', first = which / 4 * 2, sides = which % 4;
 	int type = sqlite3_value_type(value);
 	int64_t v = sqlite3_value_int64(value);
 
@@ -314,14 +332,10 @@ static bool narrow(struct cursor *c, unsigned which, sqlite3_value *value)
 		return false;
 	if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) /* it is more than any number */
 		return true;
-	for (int i = 0; i < BOUNDS; i++) {
-		if (!(which >> i & 1))
-			continue;
-		if (i == ID_FROM || i == GROUP_FROM)
-			c->bounds[i] = greater(c->bounds[i], v);
-		else if (c->bounds[i] > v)
-			c->bounds[i] = v;
-	}
+	if (sides & FROM)
+		c->bounds[first] = greater(c->bounds[first], v);
+	if (sides & TO && c->bounds[first + 1] > v)
+		c->bounds[first + 1] = v;
 	return true;
 }
 
@@ -332,28 +346,39 @@ static bool has(const struct cursor *c, const struct group_table *what, int64_t 
 	       number_at(c, c->rows.count - 1, what->id_column) >= id;
 }
 
+/* Which statement finds the groups. */
+static int choose(const struct table *t, struct cursor *c, bool timed, struct pt_error *e)
+{
+	if (timed && !c->timed_groups)
+		c->timed_groups = prepare(t, t->what->timed_groups, "AND", "", e);
+	c->current = timed ? c->timed_groups : c->groups;
+	sqlite3_reset(c->current);
+	return c->current ? 0 : -1;
+}
+
 static int on_filter(sqlite3_vtab_cursor *cursor, int plan, const char *text, int argc, sqlite3_value **argv)
 {
-	static const int64_t all[BOUNDS] = {INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX};
+	static const int64_t all[BOUNDS] = {INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX,
+					    INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX};
 	struct table *t = (struct table *)cursor->pVtab;
 	struct cursor *c = (struct cursor *)cursor;
 	struct pt_error e = {0};
 
-	(void)plan;
 	c->end = false;
 	c->at = 0;
 	memcpy(c->bounds, all, sizeof all);
 	for (int i = 0; i < argc && !c->end; i++)
-		c->end = !narrow(c, (unsigned)(text[i] - 'a'), argv[i]);
+		c->end = !narrow(c, text[i], argv[i]);
 	c->only = c->bounds[ID_FROM] == c->bounds[ID_TO];
 	if (c->end || (c->only && has(c, t->what, c->bounds[ID_FROM])))
 		return find(t, c);
-	sqlite3_reset(c->groups);
 	c->rows.count = 0;
+	if (choose(t, c, plan, &e) < 0)
+		return failed(t, &e);
 	if (t->what->create && !t->state && !(t->state = t->what->create(t->db, &e)))
 		return failed(t, &e);
-	for (int i = 0; i < BOUNDS; i++)
-		sqlite3_bind_int64(c->groups, i + 1,
+	for (int i = 0; i < (plan ? BOUNDS : TSC_FROM); i++)
+		sqlite3_bind_int64(c->current, i + 1,
 				   c->bounds[i] >> (i < GROUP_FROM ? t->what->id_shift : 0));
 	return find(t, c);
 }

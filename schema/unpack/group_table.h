@@ -29,8 +29,13 @@ struct group_table {
 	int column_count;    /* of the numbers that a row has: the first columns */
 	int id_column, group_column;
 	int id_shift;	    /* an id >> this is one as the packed table's: from the group's own on */
-	const char *groups; /* "SELECT ... FROM table g", for unpack(); */
+	const char *groups; /* "SELECT ... FROM table g", for unpack() */
 	const char *table;  /* the packed one, whose key is `id` */
+	/* For questions that bound times, NULL else: as groups, then " ... WHERE", what the packed table's rows
+	 * with times from ?5 to ?6 in column tsc_column, and from ?7 to ?8 in time_column, must meet. They come
+	 * in the order of their ids. */
+	const char *timed_groups;
+	int tsc_column, time_column;
 	/* What unpack() keeps from one group to the next; it lives as long as nothing writes the database.
 	 * NULL: it keeps nothing. create(): NULL, as unpack_sql_error() or PT_ERR_NO_MEMORY. */
 	void *(*create)(sqlite3 *db, struct pt_error *e);

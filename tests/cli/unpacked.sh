@@ -97,13 +97,25 @@ branches() {
 id=$(sqlite3 "$tmp/several" "SELECT (max(id) + 2) * 1024 FROM run_group WHERE id < 1000")
 for condition in "id = $id" "id = $id + 1" "id IN ($id, $id + 70000, $id - 3000, $id)" "id > $id AND id < $id + 200000" "id BETWEEN $id AND $id - 1" \
 	"id = NULL" "id = '$id'" "id < 'a' AND id > $id - 9" "id = $id + 0.5" "id > $id - 0.5 AND id < $id + 1.5" "id < 0" "id > 9e18" \
-	"id > -9e18 AND id < 4000" "tid = 2 AND kind = 'call'" "from_symbol = (SELECT name FROM symbol LIMIT 1)" "ends_trace"; do
+	"id > -9e18 AND id < 4000" "tsc = NULL" "tsc < 0 OR time_ns IS NULL" "tsc > 'a'" "tsc < 'a' AND time_ns > 9e18" "tid = 2 AND kind = 'call'" "from_symbol = (SELECT name FROM symbol LIMIT 1)" "ends_trace"; do
 	branches several "$condition" "SELECT * FROM BRANCHES WHERE $condition ORDER BY id"
 done
 branches several backwards "SELECT * FROM BRANCHES ORDER BY id DESC LIMIT 100"
 branches several "those of other rows" "SELECT b.* FROM run r JOIN BRANCHES b ON b.id = r.id * 1024 WHERE r.id % 37 = 0 ORDER BY 1"
 branches several "a row for each of another table's" \
 	"SELECT n.i, (SELECT max(x.tsc) FROM BRANCHES x WHERE x.id = n.i * 1024) AS t FROM number n"
+# Those of a time are found without the others. Windows of it, by TSC and by perf's clock, some of them empty.
+for db in several guest-branches cycles; do
+	for column in tsc time_ns; do
+		while IFS='|' read -r from to; do
+			branches $db "$column of a window" "SELECT count(*), sum(id), sum(tsc - tsc_lo), max($column) FROM BRANCHES WHERE $column >= $from AND $column < $to"
+			branches $db "$column, in order" "SELECT * FROM BRANCHES WHERE $column BETWEEN $from.5 AND $to ORDER BY id LIMIT 5"
+		done < <(sqlite3 "$tmp/$db.copied" "SELECT a + (b - a) * n.i / 7, a + (b - a) * (n.i + 1) / 7
+			FROM (SELECT min($column) - 9 AS a, max($column) + 9 AS b FROM copied) JOIN number n ON n.i < 7")
+	done
+	branches $db "an edge of time" "SELECT count(*) FROM BRANCHES WHERE tsc >= (SELECT max(tsc) FROM copied) OR tsc <= (SELECT min(tsc) FROM copied)"
+	branches $db "those of a row's time" "SELECT r.id, count(*) FROM run r JOIN BRANCHES b ON b.tsc BETWEEN r.tsc_est AND r.tsc_next WHERE r.id % 997 = 1 GROUP BY 1 ORDER BY 1"
+done
 # Columns have the types that they have there, and compare with texts as they do there.
 each() { query several "SELECT name FROM pragma_table_info('branches')" | sed "1d; s/.*/$1/"; } # TEXT with the column as &
 for db in several guest-branches cycles; do
