@@ -132,8 +132,7 @@ static void report_not_traced(struct session *s)
 static int finish_streams(struct session *s, struct pt_error *e)
 {
 	if (pt_session_start(s, e) < 0 || pt_session_end_rounds(s, e) < 0 ||
-	    pt_session_scan_end(s, true, e) < 0 ||
-	    pt_session_queue_waiting(s, true, e) < 0 ||
+	    pt_session_scan_end(s, true, e) < 0 || pt_session_queue_waiting(s, true, e) < 0 ||
 	    pt_session_advance(s, UINT64_MAX, UINT64_MAX, true, e) < 0)
 		return -1;
 	for (struct stream *st = s->streams; st; st = st->next) {

@@ -123,6 +123,13 @@ for db in several guest-branches cycles; do
 	branches $db "compared with texts" "SELECT $(each "sum(b.& = x.&),") 0
 		FROM BRANCHES b JOIN (SELECT $(each "'' || max(&) AS &,") 0 FROM BRANCHES) x"
 done
+# More branches than ids have room for, and edges than a path may have.
+for damage in "path SET edges = 33" "run_group SET repeats = char(1025)"; do
+	cp "$tmp/cycles" "$tmp/damaged"
+	sqlite3 "$tmp/damaged" "UPDATE $damage"
+	"$PT_BIN/pt-query" "$tmp/damaged" --sql "SELECT count(*) FROM branches" >"$tmp/out" 2>"$tmp/err"
+	check "$damage: status $?, $(cat "$tmp/err")" grep -q "the table ${damage%% *} is damaged" "$tmp/err"
+done
 same "the calls of one group" <(query several "SELECT id FROM main.call WHERE id IN (SELECT g.id + n.i FROM call_group g JOIN number n ON n.i < g.n WHERE g.id > 3000)") \
 	<(query several "SELECT c.id FROM (SELECT id FROM call_group WHERE id > 3000) g CROSS JOIN unpacked_call c WHERE c.call_group = g.id")
 
