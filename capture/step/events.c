@@ -38,7 +38,7 @@ static void born(struct step *s, struct step_thread *parent, pid_t tid)
 	s->model.cycles += 300;
 }
 
-/* What t was in the middle of as another thread called exec is not done any more, and not in the new program. */
+/* What t was in the middle of as another thread called exec is not done any more: not in the new program. */
 static void forget_step(struct step_thread *t)
 {
 	t->far_trap = t->from_syscall = t->preempted = t->single = t->known = t->jumped = false;

@@ -9,8 +9,9 @@
 #include "schema/unpack/runs.h"
 
 enum {
-	RUN_BRANCHES = 1024, /* at most; ids are the run's times this */
-	ENDS_TRACE = 32	     /* see kind in schema/tables.sql */
+	RUN_SHIFT = 10,		       /* a branch's id >> this is its run's */
+	RUN_BRANCHES = 1 << RUN_SHIFT, /* at most */
+	ENDS_TRACE = 32		       /* see kind in schema/tables.sql */
 };
 
 /* What each row has; the columns after them, by these. */
@@ -224,11 +225,6 @@ static int put_column(void *state, const int64_t *row, int column, sqlite3_conte
 	return 0;
 }
 
-/* The same in SQL, of trace t. */
-#define TIME_OF(tsc)                                                                                         \
-	"(t.time_zero + ((" tsc " >> t.time_shift) * t.time_mult + ((" tsc                                   \
-	" & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift)))"
-
 static void *create(sqlite3 *db, struct pt_error *e)
 {
 	return branch_lookup_create(db, e);
@@ -245,11 +241,9 @@ static const char timed_groups[] =
     "SELECT " RUN_GROUP_COLUMNS
     " FROM (SELECT * FROM trace ORDER BY first_run LIMIT -1) t CROSS JOIN run_chunk c CROSS JOIN run_group g"
     " WHERE c.id BETWEEN t.first_run AND t.last_run AND c.tsc <= ?6 AND coalesce(c.tsc_end >= ?5, 1)"
-    " AND (?8 = 9223372036854775807 OR " TIME_OF(
-	"c.tsc") " <= ?8)"
-		 " AND (?7 < -9223372036854775807 OR coalesce(" TIME_OF(
-		     "c.tsc_end") " >= ?7, 1))"
-				  " AND g.id BETWEEN c.id AND c.last";
+    " AND (?8 = 9223372036854775807 OR TSC_TO_TIME(t, c.tsc) <= ?8)"
+    " AND (?7 < -9223372036854775807 OR coalesce(TSC_TO_TIME(t, c.tsc_end) >= ?7, 1))"
+    " AND g.id BETWEEN c.id AND c.last";
 
 /* Types are those of the tables' columns that the view has as they are: of a comparison with a text. */
 const struct group_table branch_table = {
@@ -263,7 +257,7 @@ const struct group_table branch_table = {
     .column_count = STORED,
     .id_column = offsetof(struct branch, id) / sizeof(int64_t),
     .group_column = offsetof(struct branch, run_group) / sizeof(int64_t),
-    .id_shift = 10,
+    .id_shift = RUN_SHIFT,
     .groups = "SELECT " RUN_GROUP_COLUMNS " FROM run_group g",
     .table = "run_group",
     .timed_groups = timed_groups,

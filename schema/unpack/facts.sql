@@ -1,5 +1,5 @@
--- facts.sql - the views run, branches and call of pt-query's connections. The columns are those of schema/views.sql,
--- in their order.
+-- facts.sql - the views run, branches and call of pt-query's connections. The columns are those of
+-- schema/views.sql, in their order.
 CREATE VIEW run AS
 SELECT
 	u.id, s.trace, u.slice, u.tsc, u.path, u.repeats, u.cyc_count,
@@ -18,8 +18,8 @@ WHERE s.id = u.slice AND t.id = s.trace;
 CREATE VIEW branches AS
 SELECT
 	id, trace, time_ns, tsc, cpu, machine, vcpu, pid, tid, comm, from_ip, from_symbol, from_offset, to_ip,
-	to_symbol, to_offset, kind, insn_count, cyc_count, from_hex, to_hex, from_dso, to_dso, slice, path, edge,
-	tsc_lo, tsc_hi, time_class, ends_trace, from_hex AS from_ip_hex, to_hex AS to_ip_hex
+	to_symbol, to_offset, kind, insn_count, cyc_count, from_hex, to_hex, from_dso, to_dso, slice, path,
+	edge, tsc_lo, tsc_hi, time_class, ends_trace, from_hex AS from_ip_hex, to_hex AS to_ip_hex
 FROM unpacked_branch;
 
 CREATE VIEW call AS

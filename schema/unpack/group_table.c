@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/sql_macros.h"
 #include "schema/unpack/sql.h"
 
 /* What bounds a question: ids, groups and times, from and to. */
@@ -207,12 +208,12 @@ static sqlite3_stmt *prepare(const struct table *t, const char *groups, const ch
 	char *sql = sqlite3_mprintf("%s %s g.id >= max(?3, coalesce((SELECT max(b.id) FROM %s b"
 				    " WHERE b.id <= ?1), ?1)) AND g.id <= min(?4, ?2) %s",
 				    groups, and, t->what->table, order);
-	sqlite3_stmt *ret = NULL;
+	char *expanded = sql ? pt_sql_expand(sql, e) : NULL;
+	sqlite3_stmt *ret = expanded ? unpack_prepare(t->db, expanded, e) : NULL;
 
-	if (sql)
-		ret = unpack_prepare(t->db, sql, e);
-	else
+	if (!sql)
 		pt_fail_no_memory(e, NULL);
+	free(expanded);
 	sqlite3_free(sql);
 	return ret;
 }
