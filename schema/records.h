@@ -538,7 +538,7 @@ int64_t ptr_put_call_sum(struct ptr_writer *w, const struct ptr_call_sum *r, str
 int64_t ptr_put_interrupt(struct ptr_writer *w, const struct ptr_interrupt *r, struct pt_error *e);
 /* The two that come by the million. branches: of the run's path, for END's count. */
 int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t branches, struct pt_error *e);
-/* The same for many with `branches` in all, where they are only counted (fd -1): the last one's number. */
+/* Counts so many with `branches` in all, which are not encoded: the last one's number. */
 uint64_t ptr_count_runs(struct ptr_writer *w, uint64_t runs, uint64_t branches);
 int64_t ptr_put_call(struct ptr_writer *w, const struct ptr_call *r, struct pt_error *e);
 
@@ -584,6 +584,33 @@ struct ptr_call_numbers {
 /* As ptr_put_call() of each in the chunks from `from` up to `to`. 0, or -1. */
 int ptr_put_calls(struct ptr_writer *w, const struct ptr_calls *calls, size_t from, size_t to,
 		  const struct ptr_call_numbers *numbers, struct pt_error *e);
+
+/*
+ * RUNs that are encoded in any thread, to be put later. Zeroed at first. All but those that are put by themselves
+ * are of one slice with the one before them.
+ */
+struct ptr_runs {
+	uint8_t *bytes;
+	size_t used, room;
+	uint64_t tsc; /* the last one's */
+	uint32_t count;
+	uint32_t *marks; /* where the first of each PTR_RUNS_MARK begins */
+	size_t mark_count, mark_room;
+};
+#define PTR_RUNS_MARK 32
+/* 0, or -1: no memory, and nothing was added. */
+int ptr_runs_add(struct ptr_runs *runs, const struct ptr_run *r);
+void ptr_runs_deinit(struct ptr_runs *runs);
+/* What has been encoded, for a block's begin: run i of the ptr_runs. */
+struct ptr_run_source {
+	void (*get)(const void *arg, uint32_t i, struct ptr_run *ret);
+	const void *arg;
+};
+/* As ptr_put_run() of each, but that their branches are not counted (ptr_count_runs() of no run does): from `from`
+ * up to `to`, which are not none. The last RUN that was put is the one before `from`. The first one's number, or
+ * -1. */
+int64_t ptr_put_runs(struct ptr_writer *w, const struct ptr_runs *runs, uint32_t from, uint32_t to,
+		     const struct ptr_run_source *source, struct pt_error *e);
 
 /* Records written so far, by type. */
 uint64_t ptr_writer_count(const struct ptr_writer *w, enum ptr_type type);

@@ -8,6 +8,7 @@
 
 #include "schema/records_blocks.h"
 #include "schema/records_encode.h"
+#include "schema/records_runs.h"
 
 /* Of a block's bytes, but for a longer record: it fits into the caches of both ends of the pipe. */
 enum { BLOCK_FILL = 256 * 1024 };
@@ -576,6 +577,49 @@ int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t bran
 	}
 	w->branches += (uint64_t)branches * r->repeats;
 	return (int64_t)++w->counts[PTR_RUN];
+}
+
+/* Of [from, to) those that fit into the block, as they are. How many. */
+static uint32_t copy_runs(struct ptr_writer *w, const struct ptr_runs *runs, uint32_t from, uint32_t to,
+			  const struct ptr_run_source *source)
+{
+	size_t filled = (size_t)(w->at - w->payload), begin_at, bytes;
+	uint32_t end = filled < BLOCK_FILL ? ptr_runs_fitting(runs, from, to, BLOCK_FILL - filled) : from;
+	struct ptr_run last;
+
+	if (end == from)
+		return 0;
+	begin_at = ptr_runs_offset(runs, from);
+	bytes = ptr_runs_offset(runs, end) - begin_at;
+	memcpy(w->at, runs->bytes + begin_at, bytes);
+	w->at += bytes;
+	source->get(source->arg, end - 1, &last);
+	w->previous.tsc = last.tsc;
+	w->counts[PTR_RUN] += end - from;
+	return end - from;
+}
+
+int64_t ptr_put_runs(struct ptr_writer *w, const struct ptr_runs *runs, uint32_t from, uint32_t to,
+		     const struct ptr_run_source *source, struct pt_error *e)
+{
+	int64_t first = (int64_t)w->counts[PTR_RUN] + 1;
+
+	if (!w->blocks) {
+		ptr_count_runs(w, to - from, 0);
+		return first;
+	}
+	while (from < to) {
+		struct ptr_run next; /* it begins a block */
+
+		if (w->previous.slice && !w->failed) /* there is a RUN in the block: the one before */
+			from += copy_runs(w, runs, from, to, source);
+		if (from == to)
+			break;
+		source->get(source->arg, from++, &next);
+		if (ptr_put_run(w, &next, 0, e) < 0)
+			return -1;
+	}
+	return first;
 }
 
 uint64_t ptr_count_runs(struct ptr_writer *w, uint64_t runs, uint64_t branches)
