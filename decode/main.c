@@ -56,9 +56,10 @@ static void print_division(FILE *f, const struct pt_session_result *r)
 {
 	fprintf(f,
 		"stats.segments %" PRIu64 "\nstats.segments_taken %" PRIu64 "\nstats.segment_bytes %" PRIu64
-		"\nstats.cpu_us %" PRIu64 "\nstats.session_cpu_us %" PRIu64 "\n",
-		r->segments.segments, r->segments.fitting, r->segments.bytes,
-		cpu_us(CLOCK_PROCESS_CPUTIME_ID), cpu_us(CLOCK_THREAD_CPUTIME_ID));
+		"\nstats.encoded_runs %" PRIu64 "\nstats.cpu_us %" PRIu64 "\nstats.session_cpu_us %" PRIu64
+		"\nstats.session_stacks_cpu_us %" PRIu64 "\n",
+		r->segments.segments, r->segments.fitting, r->segments.bytes, r->encoded_runs,
+		cpu_us(CLOCK_PROCESS_CPUTIME_ID), cpu_us(CLOCK_THREAD_CPUTIME_ID), r->helped_ns / 1000);
 }
 
 static void print_stats(FILE *f, const struct pt_arguments *a, const struct pt_session_result *r)

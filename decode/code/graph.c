@@ -121,16 +121,6 @@ static bool was_known(struct pt_graph *g, uint64_t hash)
 	return known;
 }
 
-/* Since the paths were forgotten. */
-static uint64_t executed_edges(const struct pt_graph *g)
-{
-	uint64_t ret = 0;
-
-	for (uint32_t i = 1; i < g->path_count; i++)
-		ret += g->paths[i].times * g->paths[i].count;
-	return ret;
-}
-
 /*
  * Most blocks, or paths, were there when they were forgotten before, and were executed hardly more often than
  * they were made: four edges a block, one and a half times a path. (Other code, and other versions of it, are
@@ -142,28 +132,26 @@ static bool blocks_return(struct pt_graph *g)
 
 	for (uint32_t i = 1; i < g->block_count; i++)
 		again += was_known(g, pt_hash_mix(g->blocks[i].ip ^ (uint64_t)g->blocks[i].code << 48));
-	return again > g->block_count / 2 && (g->executed + executed_edges(g)) / 4 < g->block_count;
+	return again > g->block_count / 2 && (g->sums.edges - g->edges_before) / 4 < g->block_count;
 }
 
 static bool paths_return(struct pt_graph *g)
 {
-	uint64_t again = 0, executed = 0;
+	uint64_t again = 0;
 
 	for (uint32_t i = 0; i <= g->path_mask; i++)
 		if (g->path_hash[i].path)
 			again += was_known(g, g->path_hash[i].high);
-	for (uint32_t i = 1; i < g->path_count; i++)
-		executed += g->paths[i].times;
-	return again > g->path_count / 2 && executed / 3 < g->path_count / 2;
+	return again > g->path_count / 2 && (g->sums.paths - g->paths_before) / 3 < g->path_count / 2;
 }
 
 static void forget_paths(struct pt_graph *g)
 {
 	struct pt_graph_sums sums;
 
-	g->executed += executed_edges(g);
 	pt_graph_sum(g, &sums);
 	g->sums = sums;
+	g->paths_before = sums.paths;
 	PATHS(WIPE)
 	if (g->path_stats)
 		WIPE(path_stats, , g->path_count)
@@ -179,7 +167,8 @@ static void forget_code(struct pt_graph *g)
 	memset(g->jumps, 0, PT_JUMPS * sizeof *g->jumps);
 	memset(g->block_hash, 0, ((size_t)g->block_mask + 1) * sizeof *g->block_hash);
 	g->position_count = g->block_count = 1;
-	g->code_bytes = g->executed = 0;
+	g->code_bytes = 0;
+	g->edges_before = g->sums.edges;
 }
 
 static void forget_edges(struct pt_graph *g)

@@ -107,8 +107,8 @@ struct pt_graph {
 	uint32_t code_count;
 	/* Of what is there, without the memos: positions and blocks; edges; paths. */
 	size_t code_bytes, edge_bytes, path_bytes;
-	uint64_t executed;		/* edges, of paths that were forgotten since the code was */
-	size_t limit_bytes, most_bytes; /* of all three; pt_graph_may_grow() */
+	uint64_t paths_before, edges_before; /* sums' when the paths, and the code, were forgotten last */
+	size_t limit_bytes, most_bytes;	     /* of all three; pt_graph_may_grow() */
 	uint64_t *known; /* bits: what it had when it was recycled (graph.c); NULL: it was not */
 	uint32_t known_count;
 	bool cache_full; /* the limit is reached: time for pt_graph_recycle() */
@@ -118,7 +118,8 @@ struct pt_graph {
 	 * NULL: it cannot. */
 	bool (*read_later)(void *arg, struct pt_code *code);
 	void *read_later_arg;
-	struct pt_graph_sums sums; /* of the paths that were recycled */
+	/* Of all that was executed (pt_graph_count_run()); hash and by_kind without the paths that are there. */
+	struct pt_graph_sums sums;
 	size_t code_room;
 };
 
@@ -136,6 +137,16 @@ static inline uint32_t pt_path_insns_until(const struct pt_graph *g, uint32_t fi
 static inline const struct pt_block *pt_graph_last_block(const struct pt_graph *g, uint32_t position)
 {
 	return &g->blocks[g->where[position].block];
+}
+
+/* A path was executed so many times. */
+static inline void pt_graph_count_run(struct pt_graph *g, uint32_t path, uint32_t repeats)
+{
+	g->sums.paths += repeats;
+	g->sums.edges += (uint64_t)g->paths[path].count * repeats;
+	g->sums.not_taken += (uint64_t)g->paths[path].not_taken * repeats;
+	if (g->path_stats)
+		g->paths[path].times += repeats;
 }
 
 /* Something has come that takes so many bytes, *sum with all others of its kind. */

@@ -151,15 +151,22 @@ int pt_graph_count_stats(struct pt_graph *g, struct pt_error *e)
 	return 0;
 }
 
+void pt_graph_add_sums(struct pt_graph_sums *to, const struct pt_graph_sums *more)
+{
+	to->paths += more->paths;
+	to->edges += more->edges;
+	to->not_taken += more->not_taken;
+	to->hash += more->hash;
+	for (int k = 0; k < PTR_KINDS; k++)
+		to->by_kind[k] += more->by_kind[k];
+}
+
 void pt_graph_sum(const struct pt_graph *g, struct pt_graph_sums *ret)
 {
 	*ret = g->sums;
-	for (uint32_t i = 1; i < g->path_count; i++) {
+	for (uint32_t i = 1; i < g->path_count && g->path_stats; i++) {
 		const struct pt_path *path = &g->paths[i];
 
-		ret->not_taken += path->not_taken * path->times;
-		if (!g->path_stats)
-			continue;
 		ret->hash += g->path_stats[i].hash * path->times;
 		for (int k = 0; k < PTR_KINDS; k++)
 			ret->by_kind[k] += g->path_stats[i].by_kind[k] * path->times;

@@ -35,7 +35,7 @@ struct pt_edge {
 
 struct pt_path {
 	uint64_t start_ip, end_ip;
-	uint64_t times; /* how often run */
+	uint64_t times; /* how often run, where path_stats are filled */
 	uint32_t first; /* its edges: graph->path_edges[first], count */
 	uint32_t code;	/* id */
 	/* All of them, with the tail. */
@@ -72,7 +72,8 @@ struct pt_path_stats {
 
 /* What executed paths add up to. */
 struct pt_graph_sums {
-	uint64_t not_taken, hash, by_kind[PTR_KINDS]; /* the latter two: of path_stats */
+	uint64_t paths, edges, not_taken;  /* executed */
+	uint64_t hash, by_kind[PTR_KINDS]; /* of path_stats */
 };
 
 /* What a branch of a class is in the record stream; PTR_TRACE_END when it is none. */
@@ -117,6 +118,7 @@ uint32_t pt_graph_path(struct pt_graph *g, const struct pt_path_key *key, uint32
 
 /* From now on, which is before the first path, fills path_stats for each. 0, or -1 (PT_ERR_NO_MEMORY). */
 int pt_graph_count_stats(struct pt_graph *g, struct pt_error *e);
+void pt_graph_add_sums(struct pt_graph_sums *to, const struct pt_graph_sums *more);
 /* Adds up all that was executed so far. */
 void pt_graph_sum(const struct pt_graph *g, struct pt_graph_sums *ret);
 

@@ -93,6 +93,23 @@ struct pt_flow_run {
  * all at the same time. */
 #define PT_FLOW_RUNS 32
 
+/* Runs of a slice whose records another thread has encoded (segment_runs.h). */
+struct pt_flow_encoded_runs {
+	const struct pt_flow_run *runs; /* `count` of them, whose path is no one's, but: */
+	const uint32_t *paths;
+	uint32_t count;
+	uint32_t last_taken; /* the last one that has a branch; `count`: none has */
+	const struct ptr_runs *records;
+	uint32_t records_from; /* runs[0]'s */
+	bool has_cyc;
+	struct pt_graph_sums sums; /* hash, by_kind: where the graph has path_stats */
+	struct pt_kept_runs *kept; /* what runs and paths are in */
+};
+/* What is to remain after the report is to be kept, and released after use: in the flow's thread. */
+struct pt_kept_runs;
+void pt_runs_keep(struct pt_kept_runs *kept);
+void pt_runs_release(struct pt_kept_runs *kept); /* NULL is fine */
+
 struct pt_flow;
 struct pt_vm_transition; /* vm_transition.h */
 
@@ -143,6 +160,9 @@ struct pt_flow_output {
 	/* n > 0 runs of the slice. They are collected, but reported before anything else is reported or asked
 	 * that comes after them. */
 	void (*runs)(void *arg, const struct pt_flow *f, const struct pt_flow_run *runs, uint32_t n);
+	/* The same of runs that are encoded. False: they are to be reported by runs(), nothing was done. NULL:
+	 * always. */
+	bool (*encoded_runs)(void *arg, const struct pt_flow *f, const struct pt_flow_encoded_runs *runs);
 	/* The slice ends. insn_count, cyc_count: of the slice; cyc_count is PTR_UNKNOWN without CYC
 	 * packets. */
 	void (*end)(void *arg, const struct pt_flow *f, uint64_t tsc, uint64_t insn_count,

@@ -79,7 +79,7 @@ void pt_flow_deliver_runs(struct pt_flow *f)
 
 	f->undelivered.count = 0;
 	for (uint32_t i = 0; i < n; i++)
-		f->graph->paths[f->undelivered.runs[i].path].times += f->undelivered.runs[i].repeats;
+		pt_graph_count_run(f->graph, f->undelivered.runs[i].path, f->undelivered.runs[i].repeats);
 	f->output->runs(f->output_arg, f, f->undelivered.runs, n);
 }
 

@@ -217,7 +217,10 @@ void pt_segment_destroy(struct pt_segment *segment)
 
 	for (; segment; segment = next) {
 		next = segment->next;
-		free(segment->runs);
+		if (segment->encoded)
+			pt_runs_release(segment->encoded);
+		else
+			free(segment->runs);
 		free(segment->entries);
 		free(segment->checkpoints);
 		free(segment);

@@ -143,6 +143,10 @@ pt_segment_numbers_create(const struct pt_segment_decoder *d); /* NULL: no memor
 void pt_segment_numbers_destroy(struct pt_segment_numbers *n); /* NULL is fine */
 void pt_segment_numbers_forget(struct pt_segment_numbers *n);
 
+/* Encodes runs of the segments, made by the numbers' decoder: of paths that the flow's thread has said record
+ * numbers of by then. In the decoder's thread, at any time. */
+void pt_segment_encode(struct pt_segment *segment, const struct pt_segment_numbers *numbers);
+
 enum pt_segment_taken {
 	PT_SEGMENT_ENDS, /* no more of it, or it cannot be: what follows *at is the flow's to decode */
 	PT_SEGMENT_TIME	 /* up to where the flow was to stop; there is more */

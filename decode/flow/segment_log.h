@@ -8,6 +8,27 @@
 #include "decode/flow/internal.h"
 #include "decode/flow/segment.h"
 
+/* Runs that follow each other in a slice, and that are encoded. */
+struct segment_span {
+	size_t first; /* run of the segment */
+	struct pt_flow_encoded_runs encoded;
+};
+
+#define SEGMENT_CODES 2
+
+/* A segment's runs as records: segment_runs.c. */
+struct pt_kept_runs {
+	unsigned users;
+	struct pt_flow_run *runs;
+	uint32_t *paths; /* parallel, in the flow's graph; 0 unknown */
+	struct ptr_runs records;
+	struct segment_span *spans;
+	size_t span_count, span_room;
+	/* For which paths and records hold: of the numbers; ids of the flow's codes, UINT32_MAX none. */
+	uint64_t generation;
+	uint32_t codes[SEGMENT_CODES];
+};
+
 /* What is reported or asked between runs. */
 struct segment_entry {
 	enum {
@@ -56,12 +77,14 @@ struct pt_segment {
 	struct pt_flow begin;	  /* the flow that is assumed at `begin` */
 	struct pt_flow_run *runs; /* paths: of the decoder's graph */
 	size_t run_count, run_room;
+	struct pt_kept_runs *encoded; /* whose the runs are; NULL: the segment's, and none is encoded */
 	struct segment_entry *entries;
 	size_t entry_count, entry_room;
 	struct segment_checkpoint *checkpoints;
 	size_t checkpoint_count, checkpoint_room;
 	/* Taking over. */
 	size_t taken;	  /* checkpoints */
+	size_t spans;	  /* of encoded: that were passed */
 	uint32_t touched; /* the flow's, after the last of them */
 	/* The flow's state at `begin`, where it differs from what is assumed and that does not matter. To be
 	 * added to the decoder's: */
@@ -100,7 +123,28 @@ struct pt_segment_numbers {
 	/* By its numbers; 0: not asked for yet. A path's is twice that in the flow's graph, and 1 more if it
 	 * is of the kernel's code: so the decoder's graph need not be read for that, which is far away. */
 	uint32_t *paths, *edges;
+	/* For the decoder's thread, of paths that have record numbers: segment_runs.c. */
+	struct segment_known_path *known;
+	_Atomic uint64_t generation; /* how often all was forgotten */
 };
+
+/* ---- Encoded runs: segment_runs.c ------------------------------------------------------------------- */
+
+/*
+ * What the flow's thread says of a path, and the decoder's reads at any time. It changes where the code has a
+ * new version: then `path` is 0 meanwhile, so that who finds the same before and after has both of one time.
+ */
+struct segment_known_path {
+	_Atomic uint64_t path; /* the flow's number << 32 | the record's; 0 unknown */
+	_Atomic uint64_t what; /* id of the flow's code << 32 | conditional branches not taken << 8 | edges */
+};
+
+/* The flow's thread has taken over a run of the path, which is its graph's `path`. */
+void pt_segment_know_path(struct pt_segment_numbers *numbers, uint32_t local, const struct pt_graph *graph,
+			  uint32_t path);
+/* The next span in [from, to), whose runs the flow would take over now as they were encoded; NULL: there is
+ * none. */
+const struct segment_span *pt_segment_next_span(const struct segment_taking *t, size_t from, size_t to);
 
 /* The flow's code, by its id in the decoder's graph. */
 static inline struct pt_code *pt_segment_code(const struct segment_taking *t, uint32_t id)

@@ -1,6 +1,7 @@
 /* segment_numbers.c - the flow's numbers for what a decoder has numbered; see segment_log.h. */
 #include "decode/flow/segment_log.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "decode/code/huge_pages.h"
@@ -14,7 +15,8 @@ struct pt_segment_numbers *pt_segment_numbers_create(const struct pt_segment_dec
 	n->from = pt_segment_decoder_graph(d);
 	n->paths = pt_pages_reserve(n->from->path_room, sizeof *n->paths);
 	n->edges = pt_pages_reserve(n->from->edge_room, sizeof *n->edges);
-	if (n->paths && n->edges)
+	n->known = pt_pages_reserve(n->from->path_room, sizeof *n->known);
+	if (n->paths && n->edges && n->known)
 		return n;
 	pt_segment_numbers_destroy(n);
 	return NULL;
@@ -26,6 +28,7 @@ void pt_segment_numbers_destroy(struct pt_segment_numbers *n)
 		return;
 	pt_pages_release(n->paths, n->from->path_room, sizeof *n->paths);
 	pt_pages_release(n->edges, n->from->edge_room, sizeof *n->edges);
+	pt_pages_release(n->known, n->from->path_room, sizeof *n->known);
 	free(n);
 }
 
@@ -33,6 +36,8 @@ void pt_segment_numbers_forget(struct pt_segment_numbers *n)
 {
 	pt_pages_wipe(n->paths, n->from->path_room, sizeof *n->paths);
 	pt_pages_wipe(n->edges, n->from->edge_room, sizeof *n->edges);
+	pt_pages_wipe(n->known, n->from->path_room, sizeof *n->known);
+	atomic_fetch_add_explicit(&n->generation, 1, memory_order_release);
 }
 
 /* ---- Edges, paths, positions ------------------------------------------------------------------------ */

@@ -39,18 +39,49 @@ static size_t take_some_runs(struct segment_taking *t, const struct pt_flow_run 
 	}
 	for (size_t i = some; i < n && i < some + PT_FLOW_RUNS; i++)
 		__builtin_prefetch(&t->numbers->paths[runs[i].path]);
-	for (size_t i = 0; i < some; i++)
-		take_run(t, &runs[i], pt_segment_known_path(t, known[i], runs[i].path));
+	for (size_t i = 0; i < some; i++) {
+		uint32_t path = pt_segment_known_path(t, known[i], runs[i].path);
+
+		take_run(t, &runs[i], path);
+		pt_segment_know_path(t->numbers, runs[i].path, t->f->graph, path);
+	}
 	return some;
 }
 
-static void take_runs(struct segment_taking *t, size_t from, size_t to)
+static void take_each_run(struct segment_taking *t, size_t from, size_t to)
 {
 	while (from < to) {
 		from += take_some_runs(t, &t->segment->runs[from], to - from);
 		if (t->f->undelivered.count == PT_FLOW_RUNS)
 			pt_flow_deliver_runs(t->f);
 	}
+}
+
+/* False: they are to be taken one by one. */
+static bool take_span(struct segment_taking *t, const struct segment_span *span)
+{
+	struct pt_flow *f = t->f;
+
+	pt_flow_deliver(f);
+	if (!f->output->encoded_runs || !f->output->encoded_runs(f->output_arg, f, &span->encoded))
+		return false;
+	pt_graph_add_sums(&f->graph->sums, &span->encoded.sums);
+	return true;
+}
+
+static void take_runs(struct segment_taking *t, size_t from, size_t to)
+{
+	const struct segment_span *span;
+
+	while ((span = pt_segment_next_span(t, from, to))) {
+		size_t end = span->first + span->encoded.count;
+
+		take_each_run(t, from, span->first);
+		if (!take_span(t, span))
+			take_each_run(t, span->first, end);
+		from = end;
+	}
+	take_each_run(t, from, to);
 }
 
 static void take_entry(struct segment_taking *t, const struct segment_entry *entry)

@@ -481,6 +481,52 @@ static void run(struct pt_call_stacks *c, struct pt_call_stack *st, const struct
 		apply_path(c, st, step, step->run.branch ? step->run.branch + (uint64_t)n * step->count : 0);
 }
 
+/* What is read of a run's path and its edges is fetched before it is its turn: mostly it is in no cache. */
+#define PATHS_AHEAD 12
+#define EDGES_AHEAD 6
+
+static void fetch_ahead(const struct pt_graph *g, const struct pt_call_step *step, uint32_t i)
+{
+	const struct pt_path *path;
+
+	if (i + PATHS_AHEAD < step->runs.count)
+		__builtin_prefetch(&g->paths[step->runs.paths[i + PATHS_AHEAD]]);
+	if (i + EDGES_AHEAD >= step->runs.count)
+		return;
+	path = &g->paths[step->runs.paths[i + EDGES_AHEAD]];
+	__builtin_prefetch(&g->path_edges[path->first]);
+	__builtin_prefetch(&g->path_until[path->first]);
+}
+
+static void run_each(struct pt_call_stacks *c, struct pt_call_stack *st, const struct pt_call_step *step)
+{
+	const struct pt_graph *g = c->config.graph;
+	struct pt_call_step one = {.type = PT_CALL_RUN, .has_cyc = step->has_cyc, .cycles = step->cycles};
+
+	for (uint32_t i = 0; i < step->runs.count && !c->no_memory; i++) {
+		const struct pt_flow_run *r = &step->runs.runs[i];
+		const struct pt_path *path = &g->paths[step->runs.paths[i]];
+
+		fetch_ahead(g, step, i);
+		one.tsc = r->tsc;
+		one.count = path->count;
+		one.run.branch = (step->runs.first + i) * PTR_RUN_BRANCHES;
+		one.run.calls = path->calls;
+		one.run.first = path->first;
+		one.run.insns = path->insns;
+		one.run.repeats = r->repeats;
+		run(c, st, &one);
+		if (!path->calls) {
+			st->insns += (uint64_t)path->insns * r->repeats;
+			st->branches += (uint64_t)path->count * r->repeats;
+		}
+		if (r->cyc_count != PTR_UNKNOWN) {
+			one.cycles += r->cyc_count;
+			one.has_cyc = true;
+		}
+	}
+}
+
 static void forget(struct pt_call_stacks *c, struct pt_call_stack *st, uint64_t tsc)
 {
 	struct now now = now_of(st, tsc);
@@ -521,6 +567,8 @@ static void take_step(struct pt_call_stacks *c, const struct pt_call_step *step)
 		begin(c, st, step);
 	} else if (st && step->type == PT_CALL_RUN) {
 		run(c, st, step);
+	} else if (st && step->type == PT_CALL_RUNS) {
+		run_each(c, st, step);
 	} else if (st && step->type == PT_CALL_END) {
 		count_cycles(st, step);
 	}

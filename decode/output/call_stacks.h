@@ -57,6 +57,7 @@ struct pt_call_step {
 		PT_CALL_WHO,   /* what follows is of another thread, or stream */
 		PT_CALL_BEGIN, /* it (re)starts, at the target */
 		PT_CALL_RUN,   /* paths were run, the last of which may call and return */
+		PT_CALL_RUNS,  /* runs of paths, which may all of them */
 		PT_CALL_END,   /* it does not run any more */
 		/* Until PT_CALL_BEGIN something was missed: of any thread of its CPU, and of guests that it
 		 * entered; or only of this thread, which ran code that is not known. */
@@ -66,7 +67,7 @@ struct pt_call_step {
 	bool has_cyc;	 /* there are cycles */
 	uint8_t count;	 /* RUN: edges of the last path */
 	uint64_t tsc;	 /* PTR_NO_TSC: of a gap, unknown. RUN: of the last path */
-	uint64_t cycles; /* of the stream, so far, without the last path's */
+	uint64_t cycles; /* of the stream, so far, without the last path's (RUNS: without theirs) */
 	union {
 		struct pt_call_who who;
 		struct pt_call_target begin;
@@ -78,6 +79,12 @@ struct pt_call_step {
 			 * before, too. */
 			uint32_t calls, first, insns, repeats;
 		} run;
+		struct {
+			const struct pt_flow_run *runs; /* valid as long as the step */
+			const uint32_t *paths;		/* parallel: theirs */
+			uint32_t count;
+			uint64_t first; /* number of the first one */
+		} runs;
 	};
 };
 

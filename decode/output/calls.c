@@ -4,12 +4,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "decode/output/call_paths.h"
 #include "decode/output/call_roles.h"
 #include "decode/output/call_stacks.h"
 #include "decode/output/call_sums.h"
 #include "decode/output/call_threads.h"
+#include "schema/array.h"
 
 /*
  * The session's thread and those of the stacks may be so many batches apart, so that neither sleeps while the
@@ -17,9 +19,8 @@
  * after its runs is dear for pt-load, which remembers the times of the last 65,536 (export/calls.c).
  */
 #define BATCHES	     8
-#define BATCH_STEPS  1024
-#define BATCH_RUNS   4096
-#define BATCHES_WAKE 4 /* that wait before a thread is woken */
+#define BATCH_STEPS  2048 /* what a batch is filled by: a run, or a step that is none */
+#define BATCHES_WAKE 4	  /* that wait before a thread is woken */
 /* Once there have been so many call paths that some may have to be forgotten, that is done every so many
  * batches: always after the same steps, with no shard at work, so that the records are those of one thread. */
 #define BATCHES_SETTLE 32
@@ -45,7 +46,9 @@ struct batch {
 	struct pt_call_step *steps; /* BATCH_STEPS */
 	struct turn *turns;	    /* as many, at most */
 	size_t count, turn_count;
-	unsigned runs; /* that steps are of, or will be */
+	struct pt_kept_runs **kept; /* that steps are of */
+	size_t kept_count, kept_room;
+	unsigned filled; /* runs that steps are of, or will be; and other steps. No fewer than count */
 	struct part parts[SHARDS_MAX];
 	struct pt_emit_detail detail; /* what was known of it when the batch was given */
 };
@@ -93,6 +96,8 @@ struct pt_calls {
 	unsigned shard_count;
 	uint64_t given; /* batches: to the shards */
 	bool waits;	/* the session's thread, until a shard has taken one */
+
+	uint64_t helped_ns; /* the session's thread's */
 };
 
 static bool init_batch(struct batch *b)
@@ -102,8 +107,16 @@ static bool init_batch(struct batch *b)
 	return b->steps && b->turns;
 }
 
+static void release_runs(struct batch *b)
+{
+	while (b->kept_count)
+		pt_runs_release(b->kept[--b->kept_count]);
+}
+
 static void deinit_batch(struct batch *b)
 {
+	release_runs(b);
+	free(b->kept);
 	for (int i = 0; i < SHARDS_MAX; i++)
 		pt_call_records_deinit(&b->parts[i].records);
 	free(b->steps);
@@ -228,6 +241,30 @@ bool pt_calls_work(void *calls, unsigned thread)
 	return true;
 }
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+bool pt_calls_help(void *calls, unsigned thread)
+{
+	struct pt_calls *c = calls;
+	uint64_t begin = cpu_ns();
+	bool done = pt_calls_work(c, thread);
+
+	if (done)
+		c->helped_ns += cpu_ns() - begin;
+	return done;
+}
+
+uint64_t pt_calls_helped_ns(const struct pt_calls *c)
+{
+	return c->helped_ns;
+}
+
 /* How many batches all shards have taken. The mutex is held. */
 static uint64_t taken_by_all(const struct pt_calls *c)
 {
@@ -247,7 +284,7 @@ static void wait_for_shards(struct pt_calls *c, uint64_t batches)
 		bool done;
 
 		pthread_mutex_unlock(&c->mutex);
-		done = pt_calls_work(c, 0);
+		done = pt_calls_help(c, 0);
 		pthread_mutex_lock(&c->mutex);
 		c->waits = true;
 		if (!done && taken_by_all(c) < batches)
@@ -344,7 +381,8 @@ static void put_records(struct pt_calls *c, struct batch *b)
 	}
 	for (unsigned i = 0; i < c->shard_count; i++)
 		empty_part(c, &b->parts[i]);
-	b->count = b->turn_count = b->runs = 0;
+	release_runs(b);
+	b->count = b->turn_count = b->filled = 0;
 	if (c->paths && pt_call_paths_full(c->paths))
 		report_full(c);
 }
@@ -395,13 +433,11 @@ static bool make_stacks(struct pt_calls *c)
 	return made;
 }
 
+/* Of runs of which there are so many, or of another step: counted by fill(). */
 static inline struct pt_call_step *next_step(struct pt_calls *c, bool who)
 {
-	struct batch *b;
+	struct batch *b = c->filled;
 
-	if (c->filled->count == BATCH_STEPS)
-		turn(c);
-	b = c->filled;
 	if (who || !b->turn_count)
 		b->turns[b->turn_count++] = (struct turn){.shard = c->who_shard, .begin = b->count};
 	b->turns[b->turn_count - 1].end = ++b->count;
@@ -424,12 +460,23 @@ static void flush_plain(struct pt_calls *c)
 	c->plain = (struct plain_runs){0};
 }
 
+/* For one more run, or another step. */
+static inline void fill(struct pt_calls *c)
+{
+	if (c->filled->filled == BATCH_STEPS) {
+		flush_plain(c);
+		turn(c);
+	}
+	c->filled->filled++;
+}
+
 /* One more step, of the stream, which is not PT_CALL_RUN. */
 static struct pt_call_step *add(struct pt_calls *c, const struct pt_emit_stream *s, int type, uint64_t tsc)
 {
 	struct pt_call_step *step;
 
 	flush_plain(c);
+	fill(c);
 	step = next_step(c, type == PT_CALL_WHO);
 	step->type = type;
 	step->tsc = tsc;
@@ -566,11 +613,7 @@ void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *
 
 	if (!add_who(c, s))
 		return;
-	if (c->filled->runs == BATCH_RUNS) {
-		flush_plain(c);
-		turn(c);
-	}
-	c->filled->runs++;
+	fill(c);
 	if (!pt_calls_changes(c, path)) {
 		add_plain(c, s, path, run);
 		return;
@@ -589,6 +632,44 @@ void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *
 					      .insns = path->insns,
 					      .repeats = run->repeats}};
 	c->plain = (struct plain_runs){0};
+}
+
+uint32_t pt_calls_room(const struct pt_calls *c)
+{
+	return BATCH_STEPS - c->filled->filled;
+}
+
+/* The batch's steps are of these runs. False: no memory. */
+static bool keep(struct batch *b, struct pt_kept_runs *kept)
+{
+	if (b->kept_count && b->kept[b->kept_count - 1] == kept)
+		return true;
+	if (pt_array_grow(&b->kept, b->kept_count, &b->kept_room, NULL) < 0)
+		return false;
+	b->kept[b->kept_count++] = kept;
+	pt_runs_keep(kept);
+	return true;
+}
+
+void pt_calls_runs(struct pt_calls *c, const struct pt_emit_stream *s,
+		   const struct pt_flow_encoded_runs *runs, uint32_t from, uint32_t to, uint64_t number)
+{
+	struct batch *b = c->filled;
+
+	if (!c->any_who) /* no memory */
+		return;
+	if (!keep(b, runs->kept)) {
+		pt_emit_no_memory(c->emit, "the call stacks");
+		return;
+	}
+	flush_plain(c);
+	b->filled += to - from;
+	*next_step(c, false) = (struct pt_call_step){
+	    .type = PT_CALL_RUNS,
+	    .cycles = s->cycles,
+	    .has_cyc = s->has_cyc,
+	    .runs = {
+		.runs = runs->runs + from, .paths = runs->paths + from, .count = to - from, .first = number}};
 }
 
 /* The calls that are open have no return: of the last thread first. */

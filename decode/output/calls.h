@@ -6,7 +6,7 @@
  *     stacks                 |  batch n-7  |  ...  |     each shard takes its threads' steps, in any thread
  *     records                                      |  batch n-7  |     put, all at once, when batch n is full
  *
- * So a call's record comes up to eight batches, 32,768 runs, after that of the run in which it returns, whether
+ * So a call's record comes up to eight batches, 16,384 runs, after that of the run in which it returns, whether
  * or not there is a thread.
  */
 #ifndef DECODE_OUTPUT_CALLS_H
@@ -27,6 +27,9 @@ void pt_calls_use_pool(struct pt_calls *c, struct pt_thread_pool *pool, unsigned
 /* Takes a batch's steps of some traced threads, in any thread, if some wait that no one is at
  * (schema/thread_pool.h); calls is a struct pt_calls. */
 bool pt_calls_work(void *calls, unsigned thread);
+/* The same in the session's thread, in place of waiting; and how much CPU time it took there. */
+bool pt_calls_help(void *calls, unsigned thread);
+uint64_t pt_calls_helped_ns(const struct pt_calls *c);
 
 /* The stream's thread (re)starts at ip. */
 void pt_calls_begin(struct pt_calls *c, struct pt_emit_stream *s, struct pt_code *code, uint64_t ip,
@@ -43,6 +46,12 @@ void pt_calls_end(struct pt_calls *c, struct pt_emit_stream *s);
 /* A run of a path, which has that record number (0: it is none). The stream's cycles are those before it. */
 void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path,
 		  const struct pt_flow_run *run, uint64_t number);
+/* So many more runs can be added before calls are put: 0 or more. */
+uint32_t pt_calls_room(const struct pt_calls *c);
+/* Runs [from, to) of encoded ones, the first of which has that record number: as pt_calls_run() of each, after that
+ * of another one of the same slice. There is room for them. */
+void pt_calls_runs(struct pt_calls *c, const struct pt_emit_stream *s,
+		   const struct pt_flow_encoded_runs *runs, uint32_t from, uint32_t to, uint64_t number);
 /* Whether the path calls or returns: whether pt_calls_run() does more than count. */
 bool pt_calls_changes(struct pt_calls *c, struct pt_path *path);
 /* The graph is about to be recycled: no step that waits needs it any more. */

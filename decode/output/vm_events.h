@@ -30,6 +30,8 @@ struct pt_vm_events {
 	/* n > 0 runs of branches of the host or a guest (s->machine), while s->runs_wanted, which
 	 * whoever is called here sets and clears. */
 	void (*runs)(void *arg, struct pt_emit_stream *s, const struct pt_flow_run *runs, uint32_t n);
+	/* Whether runs() would do anything but clear that: it need not be called else. */
+	bool (*reads_runs)(const void *arg, const struct pt_emit_stream *s);
 	/* The graph has been recycled, or is about to be: numbers of edges mean others from now on. */
 	void (*recycled)(void *arg);
 	/* Something was not seen: the side may be another one, and what was pending may be over. */

@@ -185,6 +185,8 @@ static bool work(void *arg, unsigned thread)
 	if (!job)
 		return false;
 	job->segments = pt_segment_decode(p->workers[thread].decoder, &job->task);
+	if (p->options.encodes)
+		pt_segment_encode(job->segments, p->workers[thread].numbers);
 	pthread_mutex_lock(&p->mutex);
 	job->state = JOB_DONE;
 	pthread_cond_broadcast(&p->done);

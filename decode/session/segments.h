@@ -29,6 +29,7 @@ struct pt_segments_options {
 	unsigned threads;	     /* that it may have */
 	size_t job_bytes;	     /* about how many a job has */
 	bool every_other; /* job is given: the session's thread is to decode as much as the only other one */
+	bool encodes;	  /* the threads encode runs, too (pt_segment_encode()) */
 	bool waits;	  /* the session's thread waits for each job that was given: for tests */
 	/* What the session's thread does in place of waiting, as one of the pool's. NULL: nothing. */
 	pt_thread_pool_work meanwhile;

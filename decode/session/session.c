@@ -32,6 +32,8 @@ static void sum_up(struct session *s)
 	r->insns -= s->emit.left_out_insns;
 	r->errors = s->emit.errors;
 	r->runs = s->emit.runs;
+	r->encoded_runs = s->emit.encoded_runs;
+	r->helped_ns = pt_calls_helped_ns(s->emit.stacks);
 	if (s->segments)
 		r->segments = pt_segments_counts(s->segments);
 	r->incomplete = r->errors != 0;

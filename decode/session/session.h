@@ -68,8 +68,10 @@ struct pt_session_result {
 	uint64_t stop_ip;	     /* where the last stream was when tracing stopped */
 	uint64_t self_branches;	     /* not among branches: pt-capture's own, which were left out */
 	struct pt_segment_counts segments; /* what other threads have decoded ahead */
-	bool incomplete;  /* the container was cut or damaged, or something was not seen: exit status 3 */
-	char damage[256]; /* how it was cut or damaged, "" when it was whole */
+	uint64_t encoded_runs;		   /* whose records they have encoded */
+	uint64_t helped_ns; /* CPU time of the caller's thread for call stacks, which others do, too */
+	bool incomplete;    /* the container was cut or damaged, or something was not seen: exit status 3 */
+	char damage[256];   /* how it was cut or damaged, "" when it was whole */
 };
 
 /*

@@ -33,9 +33,10 @@ void pt_session_segments_start(struct session *s)
 	    .pool = s->pool,
 	    .threads = o->threads - 1,
 	    .job_bytes = o->segment_bytes ? o->segment_bytes : PT_SEGMENTS_JOB_BYTES,
-	    .every_other = o->threads == 2 && !getenv("PT_WAIT"),
-	    .waits = o->segments_wait || getenv("PT_WAIT"),
-	    .meanwhile = o->calls ? pt_calls_work : NULL,
+	    .every_other = o->threads == 2,
+	    .encodes = o->definitions && o->detail == PTR_DETAIL_BRANCHES && !o->text,
+	    .waits = o->segments_wait,
+	    .meanwhile = o->calls ? pt_calls_help : NULL,
 	    .meanwhile_arg = s->emit.stacks,
 	};
 

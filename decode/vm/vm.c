@@ -130,6 +130,14 @@ static void runs(void *arg, struct pt_emit_stream *s, const struct pt_flow_run *
 	s->runs_wanted = st->waiting.uncertainty || st->vcpu;
 }
 
+static bool reads_runs(const void *arg, const struct pt_emit_stream *s)
+{
+	const struct pt_vm_stream *st = s->vm_stream;
+
+	(void)arg;
+	return st && (st->waiting.uncertainty || is_in_exit(st->vcpu));
+}
+
 static void recycled(void *arg)
 {
 	pt_vm_host_recycled(arg);
@@ -207,6 +215,7 @@ static uint64_t host_tsc(void *arg, struct pt_emit_stream *s, struct pt_flow *f,
 
 const struct pt_vm_events pt_vm_events = {.transition = transition,
 					  .runs = runs,
+					  .reads_runs = reads_runs,
 					  .recycled = recycled,
 					  .gap = gap,
 					  .no_image = no_image,

@@ -3,7 +3,9 @@
  * THREADS where segments have BYTES. Prints a line for each whose record streams differ, and at the end how
  * many were decoded, how many segments were made, how many of them fitted, and how many bytes were taken
  * over. Exit status 1: some differed. DECODE_JOBS_MB: memory for code and paths: when it is used up records
- * may differ (pt-decode(1)). DECODE_JOBS_DETAIL: the level, by its name (pt-decode --detail).
+ * may differ (pt-decode(1)). DECODE_JOBS_DETAIL: the level, by its name (pt-decode --detail). DECODE_JOBS_TIMES:
+ * prints the CPU time of each decode with THREADS, and what of it is the one thread's that puts all together,
+ * without what others do as well: all that is given to them is theirs here, as with cores enough.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,11 +14,18 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "decode/session/session.h"
 
+/* CPU time. */
+struct times {
+	uint64_t all_ns, alone_ns;
+};
+
 struct decoded {
+	struct times times;
 	int status;
 	char message[1100];
 	struct pt_session_result result;
@@ -60,15 +69,41 @@ static int run(struct ptc_reader *reader, int out, unsigned threads, unsigned by
 	return r;
 }
 
+static uint64_t cpu_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static struct times now(void)
+{
+	return (struct times){cpu_ns(CLOCK_PROCESS_CPUTIME_ID), cpu_ns(CLOCK_THREAD_CPUTIME_ID)};
+}
+
+static void print_times(const char *name, const struct decoded *d)
+{
+	printf("%s: %" PRIu64 " us of CPU time, %" PRIu64 " us alone, %.1f %%; %" PRIu64 " of %" PRIu64
+	       " runs encoded\n",
+	       name, d->times.all_ns / 1000, d->times.alone_ns / 1000,
+	       100.0 * (double)d->times.alone_ns / (double)d->times.all_ns, d->result.encoded_runs,
+	       d->result.runs);
+}
+
 static struct decoded decode(const char *name, unsigned threads, unsigned bytes)
 {
 	struct decoded d = {0};
 	struct pt_error e = {0};
 	int in = open(name, O_RDONLY | O_CLOEXEC), out = memfd_create("records", MFD_CLOEXEC);
 	struct ptc_reader *reader = ptc_reader_create(in, &e);
+	struct times begin = now(), end;
 	struct stat st;
 
 	d.status = reader ? run(reader, out, threads, bytes, &d.result, &e) : -1;
+	end = now();
+	d.times.all_ns = end.all_ns - begin.all_ns;
+	d.times.alone_ns = end.alone_ns - begin.alone_ns - d.result.helped_ns;
 	if (d.status < 0)
 		snprintf(d.message, sizeof d.message, "%s", e.message);
 	ptc_reader_destroy(reader);
@@ -108,6 +143,8 @@ int main(int argc, char **argv)
 			       one.message, many.message);
 			status = 1;
 		}
+		if (getenv("DECODE_JOBS_TIMES"))
+			print_times(argv[i], &many);
 		sum.segments += many.result.segments.segments;
 		sum.fitting += many.result.segments.fitting;
 		sum.bytes += many.result.segments.bytes;
