@@ -108,6 +108,8 @@ void ptc_reader_destroy(struct ptc_reader *r)
 	ZSTD_freeDCtx(r->zstd);
 	free(r->stored);
 	free(r->raw);
+	while (r->spare_count)
+		free(r->spares[--r->spare_count].data);
 	free(r);
 }
 
@@ -140,11 +142,26 @@ static int zstd_failed(struct ptc_reader *r, uint64_t at, size_t error, struct p
 	return bad_chunk(r, at, "does not decompress, or its checksum is wrong", e);
 }
 
+/* Room for a chunk: what was given back, if that is large enough. */
+static int reserve_raw(struct ptc_reader *r, size_t bytes, struct pt_error *e)
+{
+	for (unsigned i = r->spare_count; i-- > 0 && !r->raw;) {
+		struct ptc_spare spare = r->spares[i];
+
+		if (spare.bytes < bytes)
+			continue;
+		r->raw = spare.data;
+		r->raw_room = spare.bytes;
+		r->spares[i] = r->spares[--r->spare_count];
+	}
+	return ptc_reader_reserve(&r->raw, &r->raw_room, bytes, e);
+}
+
 static int decompress(struct ptc_reader *r, uint64_t at, size_t stored, size_t raw, struct pt_error *e)
 {
 	size_t got;
 
-	if (ptc_reader_reserve(&r->raw, &r->raw_room, raw ? raw : 1, e))
+	if (reserve_raw(r, raw ? raw : 1, e))
 		return -1;
 	got = ZSTD_decompressDCtx(r->zstd, r->raw, raw, r->stored, stored);
 	if (ZSTD_isError(got))
@@ -317,6 +334,26 @@ int ptc_next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e)
 		r->state = 2;
 	*ret = c;
 	return 1;
+}
+
+uint8_t *ptc_take_data(struct ptc_reader *r, size_t bytes_max, size_t *ret_bytes)
+{
+	uint8_t *data = r->raw;
+
+	if (r->raw_room > bytes_max)
+		return NULL;
+	*ret_bytes = r->raw_room;
+	r->raw = NULL;
+	r->raw_room = 0;
+	return data;
+}
+
+void ptc_give_data(struct ptc_reader *r, uint8_t *data, size_t bytes)
+{
+	if (r->spare_count == PTC_SPARES || bytes > PTC_SPARE_BYTES_MAX)
+		free(data);
+	else
+		r->spares[r->spare_count++] = (struct ptc_spare){data, bytes};
 }
 
 void ptc_reader_skip(struct ptc_reader *r, bool (*skip)(void *arg, uint32_t stream, uint64_t offset),

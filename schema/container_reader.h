@@ -13,11 +13,18 @@
 
 #include "schema/container.h"
 
+enum { PTC_SPARES = 16, PTC_SPARE_BYTES_MAX = 2 << 20 };
+
 struct ptc_reader {
 	int fd;
 	ZSTD_DCtx *zstd;
 	uint8_t *stored, *raw;
 	size_t stored_room, raw_room;
+	struct ptc_spare {
+		uint8_t *data;
+		size_t bytes;
+	} spares[PTC_SPARES]; /* for raw */
+	unsigned spare_count;
 	uint64_t offset; /* bytes read so far */
 	uint64_t chunks;
 	/* what ptc_next() returns next: 1 until the end or a failure; 2: 0, for PTC_END was delivered */

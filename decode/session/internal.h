@@ -54,12 +54,13 @@
 struct piece {
 	struct piece *next;
 	uint64_t aux_offset;   /* of `at` in the stream */
-	uint8_t *at, *end;     /* in bytes[] */
+	uint8_t *at, *end;     /* in bytes */
 	bool lost_after;       /* PTC_AUX_TRUNCATED: the AUX buffer was full */
 	bool context;	       /* PTC_AUX_CONTEXT: what it says is not reported */
 	bool skipped_before;   /* bytes that are not selected were left out before it */
 	uint64_t memory_bytes; /* that the piece takes */
-	uint8_t bytes[];       /* headroom for the end of the piece before, then AUX data */
+	uint8_t *bytes;	       /* headroom for the end of the piece before, then AUX data */
+	size_t bytes_room;     /* where they are the reader's chunk; 0: they follow the struct */
 };
 
 /*
@@ -194,6 +195,7 @@ struct seek {
 struct session {
 	const struct pt_session_options *options;
 	struct pt_session_result *result;
+	struct ptc_reader *reader;
 
 	/* The recording: META, and what chunks.c reads from it before the first chunk of another kind
 	 * (started). */

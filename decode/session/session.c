@@ -284,6 +284,7 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 	struct session s = {.options = options, .result = result};
 	int ret;
 
+	s.reader = r;
 	memset(result, 0, sizeof *result);
 	if (pt_graph_init(&s.graph, e) < 0)
 		return -1;

@@ -93,6 +93,41 @@ static void report_no_beginning(struct stream *st, const struct ptc_aux *aux)
 		pt_flow_lost(st->flow, aux->aux_offset, true, no_beginning);
 }
 
+/* Smaller ones are copied: a list of such chunks is no gain. */
+#define TAKEN_BYTES_MIN 65536
+
+/* A piece with the bytes, copied. NULL: no memory. */
+static struct piece *copied_piece(const uint8_t *bytes, uint64_t size)
+{
+	struct piece *p = malloc(sizeof *p + HEADROOM_BYTES + size);
+
+	if (!p)
+		return NULL;
+	*p = (struct piece){.bytes = (uint8_t *)(p + 1)};
+	p->at = p->bytes + HEADROOM_BYTES;
+	if (size)
+		memcpy(p->at, bytes, size);
+	return p;
+}
+
+/* With those of the reader's last chunk, whose data is the piece's then: the payload's head gives them headroom.
+ * NULL: no memory, or what it is in is much more. */
+static struct piece *taken_piece(struct ptc_reader *r, const uint8_t *bytes, uint64_t size)
+{
+	struct piece *p = size >= TAKEN_BYTES_MIN ? malloc(sizeof *p) : NULL;
+
+	if (!p)
+		return NULL;
+	*p = (struct piece){0};
+	p->bytes = ptc_take_data(r, size + size / 8, &p->bytes_room);
+	if (!p->bytes) {
+		free(p);
+		return NULL;
+	}
+	p->at = p->bytes + (bytes - p->bytes);
+	return p;
+}
+
 int pt_session_stream_add_aux(struct stream *st, const struct ptc_aux *aux, uint64_t skip, struct pt_error *e)
 {
 	uint64_t size = aux->size - skip;
@@ -101,19 +136,17 @@ int pt_session_stream_add_aux(struct stream *st, const struct ptc_aux *aux, uint
 
 	if (pt_session_hold_bytes(st->session, memory_bytes, e) < 0)
 		return -1;
-	p = malloc(memory_bytes);
+	p = taken_piece(st->session->reader, aux->bytes + skip, size);
+	if (!p)
+		p = copied_piece(aux->bytes + skip, size);
 	if (!p)
 		return pt_fail_no_memory(e, "AUX data");
-	p->next = NULL;
 	p->aux_offset = aux->aux_offset + skip;
-	p->at = p->bytes + HEADROOM_BYTES;
 	p->end = p->at + size;
 	p->lost_after = aux->flags & PTC_AUX_TRUNCATED;
 	p->context = aux->flags & PTC_AUX_CONTEXT;
 	p->skipped_before = skip;
 	p->memory_bytes = memory_bytes;
-	if (size)
-		memcpy(p->at, aux->bytes + skip, size);
 	if (p->context)
 		st->out.muted = true;
 	else if (st->begins)
@@ -135,6 +168,8 @@ static void piece_free(struct stream *st, struct piece *p)
 	if (st->session->segments)
 		pt_segments_forget(st->session->segments, &st->jobs, p->bytes, p->end + 1);
 	st->session->held_bytes -= p->memory_bytes;
+	if (p->bytes_room)
+		ptc_give_data(st->session->reader, p->bytes, p->bytes_room);
 	free(p);
 }
 
