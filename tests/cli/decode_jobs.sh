@@ -21,6 +21,7 @@ done
 "$jobs" 16384 4 "$tmp/turns.ptc" >"$tmp/out"
 succeeded $? "processes that take turns: the same records"
 check "most of them are decoded ahead: $(tail -n 1 "$tmp/out")" test "$(awk 'END { print $7 }' "$tmp/out")" -ge 5000000
+check "... and many runs encoded: $(tail -n 1 "$tmp/out")" test "$(awk 'END { print $9 }' "$tmp/out")" -ge 200000
 rm "$tmp/turns.ptc"
 
 if [ -d "$PT_SHARED/bench" ]; then
@@ -58,6 +59,7 @@ if [ -d "$PT_SHARED/bench" ]; then
 	"$jobs" 32768 4 "$tmp/forked.ptc" >"$tmp/out"
 	succeeded $? "four forked processes: the same records"
 	check "most of them are decoded ahead: $(tail -n 1 "$tmp/out")" test "$(awk 'END { print $5 }' "$tmp/out")" -ge 20
+	check "... and many runs encoded: $(tail -n 1 "$tmp/out")" test "$(awk 'END { print $9 }' "$tmp/out")" -ge 200000
 	# Of a hybrid processor each stream is decoded ahead by the ratio and the errata of its CPU's type: META's own are another's.
 	hybrid=(cpu_type.0.name=cpu_atom cpu_type.0.cpus=2-3 cpu_type.1.name=cpu_core cpu_type.1.cpus=0-1)
 	right=(cpu_type.0.tsc_ctc_numerator=160 cpu_type.0.tsc_ctc_denominator=2 cpu_type.1.tsc_ctc_numerator=160 cpu_type.1.tsc_ctc_denominator=2)
@@ -108,7 +110,7 @@ for bad in 0 1025 x ''; do
 done
 "$PT_BIN/pt-decode" -j 3 --stats --null "$tmp/long.ptc" >"$tmp/stats"
 check "--stats says how much is the session's thread's" test "$(awk '$1 == "stats.cpu_us" { all = $2 } $1 == "stats.session_cpu_us" { own = $2 }
-	END { print (own > 0 && own <= all) }' "$tmp/stats")" -eq 1
+	$1 == "stats.session_stacks_cpu_us" { stacks = $2 } END { print (own > 0 && own <= all && stacks != "" && stacks <= own) }' "$tmp/stats")" -eq 1
 "$PT_BIN/pt-decode" -j 1 -o "$tmp/one" "$tmp/long.ptc"
 for option in '-j 4' '--jobs=2' ''; do
 	# shellcheck disable=SC2086
