@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "schema/error.h"
+#include "schema/perf_time.h"
 
 /* What is asked of each. */
 struct perfetto_range {
@@ -17,13 +18,9 @@ struct perfetto_range {
 	    time_shift; /* of the trace, as in the view `traces`; time_shift is below 64 */
 };
 
-/* What the macro TSC_TO_TIME says. */
 static inline int64_t perfetto_time(const struct perfetto_range *r, int64_t tsc)
 {
-	uint64_t mult = (uint64_t)r->time_mult, low = (uint64_t)tsc & ((UINT64_C(1) << r->time_shift) - 1);
-
-	return (int64_t)((uint64_t)r->time_zero + (uint64_t)(tsc >> r->time_shift) * mult +
-			 (low * mult >> r->time_shift));
+	return pt_perf_time_ns(r->time_zero, r->time_mult, r->time_shift, tsc);
 }
 
 /* The statement of that file, with macros expanded and its parameters bound, for sqlite3_finalize(). NULL:

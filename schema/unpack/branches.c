@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "schema/perf_time.h"
 #include "schema/unpack/branch_lookup.h"
 #include "schema/unpack/runs.h"
 
@@ -126,17 +127,11 @@ static void put_hex(sqlite3_context *to, int64_t v)
 	put_text(to, v == UNPACK_UNKNOWN ? NULL : text);
 }
 
-/* The macro TSC_TO_TIME. */
 static void put_time(sqlite3_context *to, const struct lookup_slice *s, int64_t tsc)
 {
-	uint64_t mult = (uint64_t)s->time_mult, low;
-
-	if (tsc == UNPACK_UNKNOWN || s->time_zero == UNPACK_UNKNOWN || s->time_mult == UNPACK_UNKNOWN ||
-	    s->time_shift < 0 || s->time_shift > 62)
-		return;
-	low = (uint64_t)tsc & ((UINT64_C(1) << s->time_shift) - 1);
-	put_number(to, (int64_t)((uint64_t)s->time_zero + (uint64_t)(tsc >> s->time_shift) * mult +
-				 (uint64_t)((int64_t)(low * mult) >> s->time_shift)));
+	if (tsc != UNPACK_UNKNOWN && s->time_zero != UNPACK_UNKNOWN && s->time_mult != UNPACK_UNKNOWN &&
+	    s->time_shift >= 0 && s->time_shift <= 62)
+		put_number(to, pt_perf_time_ns(s->time_zero, s->time_mult, s->time_shift, tsc));
 }
 
 static int put_of_slice(struct branch_lookup *l, const struct branch *b, int column, sqlite3_context *to,
