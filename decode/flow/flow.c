@@ -36,6 +36,8 @@ void pt_flow_destroy(struct pt_flow *f)
 void pt_flow_set_code(struct pt_flow *f, struct pt_code *user, struct pt_code *kernel)
 {
 	f->touched += f->user != user || f->kernel != kernel;
+	if (f->user != user)
+		f->stack_state.others_top = f->stack.top;
 	f->user = user;
 	f->kernel = kernel;
 }
@@ -43,6 +45,8 @@ void pt_flow_set_code(struct pt_flow *f, struct pt_code *user, struct pt_code *k
 void pt_flow_set_user_code(struct pt_flow *f, struct pt_code *user)
 {
 	f->touched += f->user != user;
+	if (f->user != user)
+		f->stack_state.others_top = f->stack.top;
 	f->user = user;
 }
 

@@ -113,6 +113,7 @@ void pt_flow_stack_leave_guest(struct pt_flow *f, bool guest_unseen)
 		/* The guest's calls and returns are not known, but the hypervisor's own are. */
 		pt_flow_stop_recording(f);
 		f->stack = f->host_stack;
+		f->stack_state.others_top = f->stack.top;
 		f->stack_state.unsure = true;
 	} else {
 		lift_floor(f);

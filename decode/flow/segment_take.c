@@ -176,6 +176,7 @@ static void take_stack(const struct segment_taking *t, const struct pt_flow *fro
 		to->stack_state.guest_floor = t->f->stack_state.guest_floor;
 	else
 		to->stack_state.guest_floor += by;
+	to->stack_state.others_top = to->stack.top;
 }
 
 static void take_path(const struct segment_taking *t, const struct pt_flow *from, struct pt_flow *to)

@@ -56,6 +56,8 @@ struct flow_stack_state {
 	bool unsure, stale_hw, skipped;
 	bool kernel_unseen, guest_unseen, guest_lost, has_floor;
 	uint32_t guest_floor;
+	/* Entries below may be of another process's code than the user's, which has changed since. */
+	uint32_t others_top;
 };
 
 /* The path that is being gathered: the taken branches since start_ip. Its code and mode are the

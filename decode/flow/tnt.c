@@ -57,6 +57,21 @@ static bool find_return(struct pt_flow *f, uint32_t to)
 	return true;
 }
 
+/*
+ * The caller's position is in the stack since another process ran, whose call that was: after a fork the child
+ * returns from calls of its parent. It goes on in its own code.
+ */
+__attribute__((noinline)) static uint32_t own_position(struct pt_flow *f, uint32_t position)
+{
+	struct pt_graph *g = f->graph;
+	const struct pt_where *w = &g->where[position];
+
+	f->stack_state.others_top = f->stack.top;
+	if (f->at.code != f->user || w->code == f->user->id || g->codes[w->code] == f->kernel)
+		return position;
+	return pt_graph_position(g, f->user, w->ip, (enum insn_mode)w->mode);
+}
+
 /* A return with a TNT bit of 1. */
 static inline bool compressed_return(struct pt_flow *f, bool *ret_backward)
 {
@@ -68,6 +83,10 @@ static inline bool compressed_return(struct pt_flow *f, bool *ret_backward)
 		return no_caller(f);
 	pt_flow_take_prefix(f);
 	to = pt_flow_stack_pop(f);
+	if (__builtin_expect((int32_t)(f->stack.top - f->stack_state.others_top) < 0, 0))
+		to = own_position(f, to);
+	if (!to)
+		return pt_flow_desync(f, PT_FLOW_FULL, 0, "");
 	if (to != edge_list->next && !find_return(f, to))
 		return false;
 	f->path.edges[f->path.len++] = edge_list->edges[PT_BRANCH_EDGE];

@@ -63,6 +63,9 @@ for n in cpu tsc why threads thieves events; do
 	"$PT_BIN/pt-decode" -q --guest-code "$out/$n.ptc" | "$PT_BIN/pt-load" -q "$tmp/$n.db"
 	check "$n: errors: $(sqlite3 "$tmp/$n.db" 'SELECT kind, message, count(*) FROM errors GROUP BY 1, 2')" \
 		test "$(sqlite3 "$tmp/$n.db" 'SELECT count(*) FROM errors')" = 0
+	# A child returns from calls of its parent; code that is decoded ahead is another process's.
+	"$PT_BUILD/tests/tools/decode_jobs" 4096 4 "$out/$n.ptc" >"$tmp/jobs"
+	succeeded $? "$n: several threads decode the same $(grep differs "$tmp/jobs")"
 	python3 tests/ptbox/vms_truth.py "$tmp/$n.db" "$out/$n.ftrace" "$tmp/truthdump $out/truth-cpu1.bin" 1 $n >"$tmp/result"
 	cat "$tmp/result"
 	counts "$tmp/result"
