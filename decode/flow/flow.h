@@ -93,10 +93,10 @@ struct pt_flow_run {
  * all at the same time. */
 #define PT_FLOW_RUNS 32
 
-/* Runs of a slice whose records another thread has encoded (segment_runs.h). */
+/* Runs of a slice whose records another thread has encoded (pt_segment_encode()). */
 struct pt_flow_encoded_runs {
-	const struct pt_flow_run *runs; /* `count` of them, whose path is no one's, but: */
-	const uint32_t *paths;
+	const struct pt_flow_run *runs; /* `count` of them; their path is another graph's */
+	const uint32_t *paths;		/* parallel: the flow's graph's */
 	uint32_t count;
 	uint32_t last_taken; /* the last one that has a branch; `count`: none has */
 	const struct ptr_runs *records;

@@ -59,7 +59,7 @@ static bool find_return(struct pt_flow *f, uint32_t to)
 
 /*
  * The caller's position is in the stack since another process ran, whose call that was: after a fork the child
- * returns from calls of its parent. It goes on in its own code.
+ * returns from calls of its parent. It goes on in its own code. 0: the graph is full.
  */
 __attribute__((noinline)) static uint32_t own_position(struct pt_flow *f, uint32_t position)
 {
@@ -83,9 +83,8 @@ static inline bool compressed_return(struct pt_flow *f, bool *ret_backward)
 		return no_caller(f);
 	pt_flow_take_prefix(f);
 	to = pt_flow_stack_pop(f);
-	if (__builtin_expect((int32_t)(f->stack.top - f->stack_state.others_top) < 0, 0))
-		to = own_position(f, to);
-	if (!to)
+	if (__builtin_expect((int32_t)(f->stack.top - f->stack_state.others_top) < 0, 0) &&
+	    !(to = own_position(f, to)))
 		return pt_flow_desync(f, PT_FLOW_FULL, 0, "");
 	if (to != edge_list->next && !find_return(f, to))
 		return false;

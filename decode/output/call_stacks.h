@@ -57,7 +57,7 @@ struct pt_call_step {
 		PT_CALL_WHO,   /* what follows is of another thread, or stream */
 		PT_CALL_BEGIN, /* it (re)starts, at the target */
 		PT_CALL_RUN,   /* paths were run, the last of which may call and return */
-		PT_CALL_RUNS,  /* runs of paths, which may all of them */
+		PT_CALL_RUNS,  /* runs of paths, each of which may call and return */
 		PT_CALL_END,   /* it does not run any more */
 		/* Until PT_CALL_BEGIN something was missed: of any thread of its CPU, and of guests that it
 		 * entered; or only of this thread, which ran code that is not known. */

@@ -27,7 +27,7 @@ void pt_calls_use_pool(struct pt_calls *c, struct pt_thread_pool *pool, unsigned
 /* Takes a batch's steps of some traced threads, in any thread, if some wait that no one is at
  * (schema/thread_pool.h); calls is a struct pt_calls. */
 bool pt_calls_work(void *calls, unsigned thread);
-/* The same in the session's thread, in place of waiting; and how much CPU time it took there. */
+/* The same in the session's thread, in place of waiting. And how much CPU time that took. */
 bool pt_calls_help(void *calls, unsigned thread);
 uint64_t pt_calls_helped_ns(const struct pt_calls *c);
 

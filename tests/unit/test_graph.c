@@ -165,20 +165,20 @@ static bool has_grown(const struct pt_graph *g)
 }
 
 /* Paths of 1 to 30 jumps from each of 100 addresses, each so many times executed. */
-static void many_paths(struct code *c, uint64_t times)
+static void many_paths(struct code *c, uint32_t times)
 {
 	for (uint32_t i = 0; i < 100; i++)
 		for (uint32_t n = 1; n <= 30; n++)
-			c->graph.paths[path(c, CODE + i, n, NULL, 0)].times += times;
+			pt_graph_count_run(&c->graph, path(c, CODE + i, n, NULL, 0), times);
 	check(c->graph.cache_full && c->graph.path_bytes >= c->graph.limit_bytes / 4, "paths fill it");
 }
 
 /* Blocks and positions at 4,000 addresses, and a path that is executed so many times. */
-static void much_code(struct code *c, uint64_t times)
+static void much_code(struct code *c, uint32_t times)
 {
 	for (uint32_t i = 0; i < 4000; i++)
 		pt_graph_position(&c->graph, c->code, CODE + i, INSN_64);
-	c->graph.paths[path(c, CODE, 1, NULL, 0)].times += times;
+	pt_graph_count_run(&c->graph, path(c, CODE, 1, NULL, 0), times);
 	check(c->graph.cache_full && c->graph.path_bytes < c->graph.limit_bytes / 4, "code fills it");
 }
 
