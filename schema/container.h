@@ -432,8 +432,8 @@ void ptc_reader_destroy(struct ptc_reader *r); /* NULL is fine */
  * them is right), PT_ERR_IO, PT_ERR_NO_MEMORY. After 0 or -1 it goes on returning the same.
  */
 int ptc_next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e);
-/* What the last chunk's data is in, *ret_bytes of memory from data on, becomes the caller's: to free(), or to give
- * back for chunks to come. NULL: these are more than bytes_max. */
+/* What the last chunk's data is in, *ret_bytes of memory from data on, becomes the caller's: to free(), or to
+ * give back for chunks to come. NULL: these are more than bytes_max. */
 uint8_t *ptc_take_data(struct ptc_reader *r, size_t bytes_max, size_t *ret_bytes);
 void ptc_give_data(struct ptc_reader *r, uint8_t *data, size_t bytes);
 

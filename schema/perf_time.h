@@ -1,6 +1,6 @@
 /*
- * perf_time.h - times of perf's clock from TSC values, as the macros TSC_TO_NS and TSC_TO_TIME (macros.sql) say it in
- * SQL.
+ * perf_time.h - times of perf's clock from TSC values, as the macros TSC_TO_NS and TSC_TO_TIME (macros.sql)
+ * have them in SQL.
  */
 #ifndef SCHEMA_PERF_TIME_H
 #define SCHEMA_PERF_TIME_H

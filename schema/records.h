@@ -586,8 +586,8 @@ int ptr_put_calls(struct ptr_writer *w, const struct ptr_calls *calls, size_t fr
 		  const struct ptr_call_numbers *numbers, struct pt_error *e);
 
 /*
- * RUNs that are encoded in any thread, to be put later. Zeroed at first. All but those that are put by themselves
- * are of one slice with the one before them.
+ * RUNs that are encoded in any thread, to be put later. Zeroed at first. All but those that are put by
+ * themselves are of one slice with the one before them.
  */
 struct ptr_runs {
 	uint8_t *bytes;
@@ -606,9 +606,9 @@ struct ptr_run_source {
 	void (*get)(const void *arg, uint32_t i, struct ptr_run *ret);
 	const void *arg;
 };
-/* As ptr_put_run() of each, but that their branches are not counted (ptr_count_runs() of no run does): from `from`
- * up to `to`, which are not none. The last RUN that was put is the one before `from`. The first one's number, or
- * -1. */
+/* As ptr_put_run() of each from `from` up to `to`, of which there are some; but their branches are not counted
+ * (ptr_count_runs() of no run does that). The last RUN that was put is the one before `from`. The first one's
+ * number, or -1. */
 int64_t ptr_put_runs(struct ptr_writer *w, const struct ptr_runs *runs, uint32_t from, uint32_t to,
 		     const struct ptr_run_source *source, struct pt_error *e);
 

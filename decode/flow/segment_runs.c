@@ -1,9 +1,9 @@
 /*
  * segment_runs.c - runs of segments as records, encoded by the thread that decoded them; see segment.h.
  *
- * Once the flow's thread has taken over a run of a path, it says so to the decoder's (pt_segment_know_path()), and
- * the runs of that path in segments to come are encoded there. What is left to the flow's thread is one call for
- * all that follow each other: a span.
+ * Once the flow's thread has taken over a run of a path, it says so to the decoder's
+ * (pt_segment_know_path()), and the runs of that path in segments to come are encoded there. What is left to
+ * the flow's thread is one call for all that follow each other: a span.
  *
  *     runs of a segment    a b c ? d e f g | h i j ... k |      ?: a path that has no number yet
  *                          --1--   ---2---   -----3-----        |: an entry, or a checkpoint

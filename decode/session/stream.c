@@ -110,7 +110,7 @@ static struct piece *copied_piece(const uint8_t *bytes, uint64_t size)
 	return p;
 }
 
-/* With those of the reader's last chunk, whose data is the piece's then: the payload's head gives them headroom.
+/* With those of the reader's last chunk, whose data is the piece's then: the payload's head is their headroom.
  * NULL: no memory, or what it is in is much more. */
 static struct piece *taken_piece(struct ptc_reader *r, const uint8_t *bytes, uint64_t size)
 {

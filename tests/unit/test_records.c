@@ -15,6 +15,7 @@
 #include "schema/records_format.h"
 #include "schema/vm_reasons.h"
 #include "tests/unit/check.h"
+#include "tests/unit/file_content.h"
 
 static uint64_t random_state = 88172645463325252u;
 
@@ -33,18 +34,6 @@ static int file_of(const uint8_t *bytes, size_t n)
 	if (fd < 0 || write(fd, bytes, n) != (ssize_t)n || lseek(fd, 0, SEEK_SET) != 0)
 		abort();
 	return fd;
-}
-
-/* The file's content, malloc()ed. */
-static uint8_t *content(int fd, size_t *ret_n)
-{
-	off_t n = lseek(fd, 0, SEEK_END);
-	uint8_t *ret = malloc((size_t)n + 1);
-
-	if (!ret || pread(fd, ret, (size_t)n, 0) != n)
-		abort();
-	*ret_n = (size_t)n;
-	return ret;
 }
 
 /* ---- A stream that has every type, and numbers from end to end ---- */

@@ -1,5 +1,5 @@
-/* test_runs.c - RUN records that are encoded before they are put (struct ptr_runs) are those of ptr_put_run(), in
- * whatever parts they are put, and whatever comes in between: the streams are the same byte by byte. */
+/* test_runs.c - RUN records that are encoded before they are put (struct ptr_runs) are those of ptr_put_run(),
+ * in whatever parts they are put, and whatever comes in between: the streams are the same byte by byte. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -7,6 +7,7 @@
 
 #include "schema/records.h"
 #include "tests/unit/check.h"
+#include "tests/unit/file_content.h"
 
 enum { SLICES = 40, RUNS_MAX = 9000 };
 
@@ -108,18 +109,6 @@ static void put_slices(struct both *b)
 	}
 	b->failed |= !runs;
 	free(runs);
-}
-
-/* The file's content, malloc()ed. */
-static uint8_t *content(int fd, size_t *ret_n)
-{
-	off_t n = lseek(fd, 0, SEEK_END);
-	uint8_t *ret = malloc((size_t)n + 1);
-
-	if (!ret || pread(fd, ret, (size_t)n, 0) != n)
-		abort();
-	*ret_n = (size_t)n;
-	return ret;
 }
 
 static void test_bytes(void)
