@@ -118,7 +118,7 @@ struct pt_graph {
 	 * NULL: it cannot. */
 	bool (*read_later)(void *arg, struct pt_code *code);
 	void *read_later_arg;
-	/* Of all that was executed (pt_graph_count_run()); hash and by_kind: without the paths that are there */
+	/* Of all that was executed (pt_graph_count_run()); hash, by_kind: without the paths that are there */
 	struct pt_graph_sums sums;
 	size_t code_room;
 };
