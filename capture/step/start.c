@@ -87,10 +87,12 @@ int step_start(struct step *s, char **argv, int *ret_status)
 	close(ready[0]);
 	close(failed[1]);
 	if (ptrace(PTRACE_SEIZE, pid, 0, options) < 0) {
-		err = errno;
+		/* The child waits until the pipe is closed: while it is there, its tracer is, too. */
+		int ret = refuse(s, pid, errno);
+
 		close(ready[1]);
 		close(failed[0]);
-		return refuse(s, pid, err);
+		return ret;
 	}
 	/* Either exec stops it, or it writes why there was none. If this cannot be written (EPIPE: it has
 	 * ended), there is none either. */

@@ -311,7 +311,7 @@ static bool begin_at_psb(struct pt_segment_decoder *d, const uint8_t *psb, const
 	    f->undelivered.count)
 		return false;
 	f->psb.alone = false;
-	f->timing.before_tsc = f->timing.now_tsc = f->clock.tsc;
+	f->timing.now_tsc = f->clock.tsc;
 	f->timing.tnt_tsc = FLOW_TNT_UNSEEN;
 	return begin_segment(d, at, true);
 }

@@ -53,7 +53,8 @@ static bool same_clock(const struct pt_clock *a, const struct pt_clock *b)
 	       a->tsc_per_cyc == b->tsc_per_cyc && a->cbr == b->cbr && a->loose == b->loose;
 }
 
-/* What CYC packets time. (The times of the run and of the one before count with times_last only.) */
+/* What CYC packets time. (When the run began counts with times_last only: the next one may get that time. The
+ * time before, timing.before_tsc, is of no use any more when a run has begun.) */
 static bool same_binding(const struct pt_flow *f, const struct pt_flow *b)
 {
 	if (f->timing.has_cyc != b->timing.has_cyc)
@@ -62,8 +63,7 @@ static bool same_binding(const struct pt_flow *f, const struct pt_flow *b)
 		return true;
 	return f->cyc_binding.samples >= PT_CYC_BINDING_SAMPLES &&
 	       f->cyc_binding.times_last == b->cyc_binding.times_last &&
-	       (!f->cyc_binding.times_last ||
-		(f->timing.now_tsc == b->timing.now_tsc && f->timing.before_tsc == b->timing.before_tsc));
+	       (!f->cyc_binding.times_last || f->timing.now_tsc == b->timing.now_tsc);
 }
 
 /* ---- What waits ------------------------------------------------------------------------------------- */

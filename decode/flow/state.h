@@ -88,12 +88,13 @@ struct flow_undelivered {
 
 /* How timing packets and branches go together. */
 struct flow_timing {
-	bool clock_moved;	      /* since the run began: the next branch packet begins another one */
-	bool cyc_fresh;		      /* the last packet was a CYC, which times the next one */
-	bool has_cyc;		      /* there have been CYC packets */
-	uint64_t now_tsc, before_tsc; /* the clock when the run began, and when the one before did */
-	uint64_t cyc_insns, cyc_cyc;  /* instructions and cycles at the last CYC that was counted in a run */
-	uint64_t tnt_tsc;	      /* of the last TNT that was timed by its last branch (cyc_binding.h) */
+	bool clock_moved;	     /* since the run began: the next branch packet begins another one */
+	bool cyc_fresh;		     /* the last packet was a CYC, which times the next one */
+	bool has_cyc;		     /* there have been CYC packets */
+	uint64_t now_tsc;	     /* the clock when the run began */
+	uint64_t before_tsc;	     /* when the one before did: read as a run begins, and never later */
+	uint64_t cyc_insns, cyc_cyc; /* instructions and cycles at the last CYC that was counted in a run */
+	uint64_t tnt_tsc;	     /* of the last TNT that was timed by its last branch (cyc_binding.h) */
 };
 /* tnt_tsc: that TNT was before a segment, which does not know it (segment.h); a run's timing then, in a
  * segment's log: PTR_TIME_AFTER if the TNT was timed with the run's tsc, else PTR_TIME_BEFORE. */
