@@ -457,14 +457,13 @@ static void count_use(struct pt_segment_jobs *jobs, const struct pt_segment_job 
 }
 
 /*
- * With one thread besides the session's a job costs more than it saves where runs are short, as they are with
- * CYC packets, which the flow has seen when it has seen anything: to take a run over costs nearly as much as to
- * decode it. And it is for nothing when all wait for who reads the records.
+ * With one thread besides the session's: not before the flow has seen a packet, for what it assumes would mostly
+ * be wrong (CYC packets, what they time). And it is for nothing when all wait for who reads the records.
  */
-static bool pays(const struct pt_segments *p, const struct pt_segment_job *job, const struct stream *st)
+static bool pays(const struct pt_segments *p, const struct stream *st)
 {
-	return !p->options.every_other || (pt_flow_counts(st->flow)->packets && !job->task.has_cyc &&
-					   !ptr_writer_waits(st->session->emit.writer));
+	return !p->options.every_other ||
+	       (pt_flow_counts(st->flow)->packets && !ptr_writer_waits(st->session->emit.writer));
 }
 
 /* The job's turn to be given has come. The mutex is held. False: too many are out. */
@@ -479,7 +478,7 @@ static bool give_next(struct pt_segments *p, struct stream *st, struct pt_segmen
 	if (p->out >= p->out_max)
 		return false;
 	assume(p, job, st);
-	if (!pays(p, job, st))
+	if (!pays(p, st))
 		return true;
 	job_take_stops(p, job);
 	give(p, job);
