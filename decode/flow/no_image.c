@@ -45,6 +45,7 @@ bool pt_flow_leave_no_image(struct pt_flow *f, uint64_t ip)
 		f->stack_state.unsure = false;
 	} else {
 		f->stack_state.unsure = true;
+		f->unseen_wanted |= f->stack.user.unseen;
 		if (f->stack.user.known)
 			pt_flow_stack_cross(f, f->user);
 	}

@@ -43,6 +43,7 @@ void pt_flow_stack_forget(struct pt_flow *f)
 	f->stack.bottom = f->stack.top;
 	f->host_stack.bottom = f->host_stack.top;
 	f->stack.user.known = f->host_stack.user.known = false;
+	f->stack.user.unseen = f->host_stack.user.unseen = false;
 	f->stack_state.guest_unseen = true;
 }
 
@@ -59,8 +60,12 @@ void pt_flow_stack_cross(struct pt_flow *f, const struct pt_code *to)
 		f->stack.user.known = f->at.code == f->user && f->user;
 		f->stack.user.top = f->stack.top;
 		f->stack.user.bottom = f->stack.bottom;
+		f->stack.user.unseen = false;
 		f->stack_state.kernel_unseen = false;
-	} else if ((f->stack_state.unsure || f->stack_state.kernel_unseen) && f->stack.user.known) {
+		return;
+	}
+	f->unseen_wanted |= f->stack.user.unseen && (f->stack_state.unsure || f->stack_state.kernel_unseen);
+	if ((f->stack_state.unsure || f->stack_state.kernel_unseen) && f->stack.user.known) {
 		f->stack_state.unsure = true;
 		f->stack.top = f->stack.user.top;
 		f->stack.bottom = f->stack.top - f->stack.user.bottom > USER_ENTRIES_KEPT
@@ -101,7 +106,7 @@ static void lift_floor(struct pt_flow *f)
 void pt_flow_stack_enter_guest(struct pt_flow *f)
 {
 	f->host_stack = f->stack;
-	f->stack.user.known = false;
+	f->stack.user.known = f->stack.user.unseen = false;
 	set_floor(f);
 	f->stack_state.guest_unseen = false;
 }

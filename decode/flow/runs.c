@@ -170,7 +170,7 @@ void pt_flow_interrupt(struct pt_flow *f, bool end_slice)
 		pt_flow_put_run(f, PTR_UNKNOWN, 0);
 	if (end_slice) {
 		pt_flow_end_slice(f);
-		f->stack.user.known = false;
+		f->stack.user.known = f->stack.user.unseen = false;
 	}
 	pt_flow_deliver(f);
 }

@@ -266,9 +266,10 @@ const uint8_t *pt_segment_after_psb(const uint8_t *psb, const uint8_t *end, uint
 	return NULL;
 }
 
-/* A new flow in place of the one before, if any. False: no memory. */
-static bool create_flow(struct pt_segment_decoder *d)
+/* A flow that has seen no packet yet. NULL: no memory. */
+static struct pt_flow *create_flow(struct pt_segment_decoder *d)
 {
+	struct pt_flow *f;
 	const struct pt_flow_config config = {.graph = &d->graph,
 					      .clock = d->task->clock,
 					      .env = &pt_segment_env,
@@ -278,9 +279,39 @@ static bool create_flow(struct pt_segment_decoder *d)
 					      .errata = d->task->errata,
 					      .no_tnt = d->config.no_tnt};
 
-	pt_flow_destroy(d->flow);
-	d->flow = pt_flow_create(&config);
-	return d->flow;
+	f = pt_flow_create(&config);
+	if (!f)
+		return NULL;
+	f->cyc_binding.samples = PT_CYC_BINDING_SAMPLES;
+	f->cyc_binding.times_last = d->task->times_last;
+	f->timing.has_cyc = d->task->has_cyc;
+	f->clock.cyc = f->clock.anchor_cyc = d->task->has_cyc; /* not 0: to the clock there have been some */
+	return f;
+}
+
+/* The flow has seen a PSB+, which ends before `begin`, and nothing else: a segment begins. False: it does
+ * not. */
+static bool begin_after_psb(struct pt_segment_decoder *d, const uint8_t *at, const uint8_t *begin)
+{
+	struct pt_flow *f = d->flow;
+
+	if (d->ended || at != begin || f->state != PT_FLOW_RUNNING || !f->slice.open || f->graph->full ||
+	    f->undelivered.count)
+		return false;
+	f->psb.alone = false;
+	f->timing.now_tsc = f->clock.tsc;
+	f->timing.tnt_tsc = FLOW_TNT_UNSEEN;
+	f->stack.user.unseen = f->host_stack.user.unseen = true;
+	return begin_segment(d, at, true);
+}
+
+static void feed_psb(struct pt_segment_decoder *d, const uint8_t *psb, const uint8_t *begin,
+		     const uint8_t **at)
+{
+	const struct pt_segment_task *task = d->task;
+
+	d->asked = true; /* nothing is logged */
+	pt_flow_feed(d->flow, psb, begin, task->aux_offset + (uint64_t)(psb - task->psb), false, at);
 }
 
 /*
@@ -294,26 +325,16 @@ static bool begin_at_psb(struct pt_segment_decoder *d, const uint8_t *psb, const
 	struct pt_code *user = pt_segment_code_of(d, user_space),
 		       *kernel = pt_segment_code_of(d, task->kernel);
 	const uint8_t *at = psb;
-	struct pt_flow *f;
 
-	if (!create_flow(d))
+	pt_flow_destroy(d->flow);
+	d->flow = create_flow(d);
+	if (!d->flow)
 		return false;
-	f = d->flow;
 	if (kernel)
 		kernel->switch_ip = task->switch_ip;
-	pt_flow_set_code(f, user, kernel);
-	f->cyc_binding.samples = PT_CYC_BINDING_SAMPLES;
-	f->cyc_binding.times_last = task->times_last;
-	f->timing.has_cyc = task->has_cyc;
-	d->asked = true; /* nothing is logged */
-	pt_flow_feed(f, psb, begin, task->aux_offset + (uint64_t)(psb - task->psb), false, &at);
-	if (d->ended || at != begin || f->state != PT_FLOW_RUNNING || !f->slice.open || f->graph->full ||
-	    f->undelivered.count)
-		return false;
-	f->psb.alone = false;
-	f->timing.now_tsc = f->clock.tsc;
-	f->timing.tnt_tsc = FLOW_TNT_UNSEEN;
-	return begin_segment(d, at, true);
+	pt_flow_set_code(d->flow, user, kernel);
+	feed_psb(d, psb, begin, &at);
+	return begin_after_psb(d, at, begin);
 }
 
 /* The next packet that announces a VM entry or exit, in [from, end); end: none does. PIP: 02 43. */
@@ -360,6 +381,38 @@ static const uint8_t *begin_at_next_psb(struct pt_segment_decoder *d, const uint
 	return NULL;
 }
 
+/* A PSB+ that is being passed in a guest, and what was before it. */
+struct passed_psb {
+	const uint8_t *psb; /* NULL: none */
+	struct pt_clock clock;
+	uint64_t vmcs;
+};
+
+/*
+ * The flow has passed a PSB+ in a guest, which ends before `begin`. What it was before, which may well be wrong,
+ * matters no more: a segment begins with a new flow. False: it does not.
+ */
+static bool begin_at_guest_psb(struct pt_segment_decoder *d, const struct passed_psb *passed,
+			       const uint8_t *begin)
+{
+	struct pt_flow *before = d->flow;
+	const uint8_t *at = passed->psb;
+
+	d->flow = create_flow(d);
+	if (d->flow) {
+		d->flow->clock = passed->clock;
+		d->flow->side.vmcs = passed->vmcs;
+		feed_psb(d, passed->psb, begin, &at);
+		if (d->flow->side.nr && begin_after_psb(d, at, begin)) {
+			pt_flow_destroy(before);
+			return true;
+		}
+	}
+	pt_flow_destroy(d->flow);
+	d->flow = before;
+	return false;
+}
+
 /* Passes what is the flow's own, packet by packet: what asks, at asked_offset, and up to where another segment
  * can begin. Begins that. NULL: there is none. */
 static const uint8_t *pass(struct pt_segment_decoder *d, const uint8_t *at)
@@ -367,6 +420,8 @@ static const uint8_t *pass(struct pt_segment_decoder *d, const uint8_t *at)
 	const struct pt_segment_task *task = d->task;
 	struct pt_flow *f = d->flow;
 	const uint8_t *asks = task->psb + (d->asked_offset - task->aux_offset);
+	struct passed_psb passed = {.psb = NULL};
+	bool at_psbend = false;
 
 	f->stop_tsc = UINT64_MAX;
 	while (!d->lost && (at <= asks || !pt_segment_may_begin(f))) {
@@ -380,12 +435,17 @@ static const uint8_t *pass(struct pt_segment_decoder *d, const uint8_t *at)
 		if (n <= 0)
 			return NULL;
 		before = at;
+		if (k.type == PT_PSB)
+			passed = (struct passed_psb){at, f->clock, f->side.vmcs};
+		at_psbend = k.type == PT_PSBEND;
 		pt_flow_feed(f, at, at + n, task->aux_offset + (uint64_t)(at - task->psb), false, &at);
 		if (d->ended || f->graph->full || f->graph->cache_full || at == before)
 			return NULL;
 	}
 	if (d->lost)
 		return begin_at_next_psb(d, at);
+	if (at_psbend && passed.psb && f->side.nr && begin_at_guest_psb(d, &passed, at))
+		return at;
 	return begin_segment(d, at, false) ? at : NULL;
 }
 
@@ -400,9 +460,9 @@ static bool decode(struct pt_segment_decoder *d, const uint8_t **at, const uint8
 	enum pt_flow_feed fed;
 
 	f->stop_tsc = stop_tsc;
-	f->user_wanted = false;
+	f->user_wanted = f->unseen_wanted = false;
 	fed = pt_flow_feed(f, before, end, task->aux_offset + (uint64_t)(before - task->psb), false, at);
-	if (pt_segment_user_unasked(d) && !d->asked) {
+	if ((pt_segment_user_unasked(d) || f->unseen_wanted) && !d->asked) {
 		d->asked = true;
 		d->asked_offset = task->aux_offset + (uint64_t)(before - task->psb);
 	}
@@ -425,7 +485,8 @@ static const uint8_t *end_segment(struct pt_segment_decoder *d)
 	bool lost = d->lost;
 	const uint8_t *at = return_to_checkpoint(d);
 
-	while (packet - at > REST_BYTES && !d->asked) {
+	/* A PSB+ is passed as a whole. */
+	while (packet - at > REST_BYTES && !d->asked && pt_find_psb(at, packet) != at) {
 		const uint8_t *before = at;
 
 		if (!decode(d, &at, packet))

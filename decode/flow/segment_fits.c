@@ -47,7 +47,8 @@ static bool same_codes(const struct pt_flow *f, const struct pt_segment *s)
 static bool same_clock(const struct pt_clock *a, const struct pt_clock *b)
 {
 	return a->tsc == b->tsc && a->anchor_tsc == b->anchor_tsc && a->limit_tsc == b->limit_tsc &&
-	       a->cyc - a->anchor_cyc == b->cyc - b->anchor_cyc && a->have_ctc == b->have_ctc &&
+	       !a->cyc == !b->cyc && a->cyc - a->anchor_cyc == b->cyc - b->anchor_cyc &&
+	       a->have_ctc == b->have_ctc &&
 	       (!a->have_ctc ||
 		(a->ctc_tsc == b->ctc_tsc && a->ctc_base == b->ctc_base && a->ctc == b->ctc)) &&
 	       a->tsc_per_cyc == b->tsc_per_cyc && a->cbr == b->cbr && a->loose == b->loose;
@@ -90,9 +91,9 @@ static bool is_after_psb(const struct pt_flow *f)
 {
 	const struct flow_stack_state *s = &f->stack_state;
 
-	return !f->path.len && !f->run.repeats && !f->side.nr && !f->timing.clock_moved &&
-	       !f->timing.cyc_fresh && f->stack.bottom == f->stack.top && !s->unsure && !s->stale_hw &&
-	       !s->skipped && !s->kernel_unseen && !s->guest_unseen && !s->guest_lost && !s->has_floor &&
+	return !f->path.len && !f->run.repeats && !f->timing.clock_moved && !f->timing.cyc_fresh &&
+	       f->stack.bottom == f->stack.top && !s->unsure && !s->stale_hw && !s->skipped &&
+	       !s->kernel_unseen && !s->guest_unseen && !s->guest_lost && !s->has_floor &&
 	       (!f->pips.count || f->pips.insns != f->counts.insns);
 }
 
@@ -106,15 +107,22 @@ static bool same_place(const struct pt_graph *fg, uint32_t f, const struct pt_gr
 				   fg->codes[fw->code]->space == bg->codes[bw->code]->space));
 }
 
+/* Where user space entered the kernel. */
+static bool same_user_entry(const struct flow_return_stack *f, const struct flow_return_stack *b)
+{
+	if (b->user.unseen)
+		return true;
+	return f->user.known == b->user.known &&
+	       (!f->user.known || (f->user.top - f->top == b->user.top - b->top &&
+				   f->user.bottom - f->top == b->user.bottom - b->top));
+}
+
 static bool same_stack(const struct pt_graph *fg, const struct flow_return_stack *f,
 		       const struct pt_graph *bg, const struct flow_return_stack *b)
 {
 	uint32_t n = f->top - f->bottom;
 
-	if (n != b->top - b->bottom || f->user.known != b->user.known)
-		return false;
-	if (f->user.known && (f->user.top - f->top != b->user.top - b->top ||
-			      f->user.bottom - f->top != b->user.bottom - b->top))
+	if (n != b->top - b->bottom || !same_user_entry(f, b))
 		return false;
 	for (uint32_t i = 1; i <= n; i++)
 		if (!same_place(fg, f->entries[(f->top - i) % PT_STACK], bg,
@@ -186,8 +194,8 @@ static bool same_state(const struct segment_taking *t)
 {
 	const struct pt_flow *f = t->f, *b = &t->segment->begin;
 
-	return f->side.nr == b->side.nr && same_pips(f, b) && same_mode_exec(f, b) &&
-	       same_timing(f, t->segment) && same_stacks(f, t->segment) && same_path(t);
+	return same_pips(f, b) && same_mode_exec(f, b) && same_timing(f, t->segment) &&
+	       same_stacks(f, t->segment) && same_path(t);
 }
 
 /* ---- All of it -------------------------------------------------------------------------------------- */
@@ -195,7 +203,7 @@ static bool same_state(const struct segment_taking *t)
 static bool same_packet_state(const struct pt_flow *f, const struct pt_flow *b)
 {
 	return f->packet.last_ip == b->packet.last_ip && f->packet.exec == b->packet.exec &&
-	       f->side.cr3 == b->side.cr3 &&
+	       f->side.nr == b->side.nr && f->side.cr3 == b->side.cr3 &&
 	       (b->side.vmcs == PT_VMCS_UNKNOWN || f->side.vmcs == b->side.vmcs) &&
 	       f->cbr.ratio == b->cbr.ratio && f->cbr.reported == b->cbr.reported;
 }

@@ -163,12 +163,11 @@ static void take_stack(const struct segment_taking *t, const struct pt_flow *fro
 	to->stack.bottom = from->stack.bottom + by;
 	for (uint32_t i = from->stack.bottom; i != from->stack.top; i++)
 		to->stack.entries[(i + by) % PT_STACK] = stack_entry(t, from, i);
-	if (from->stack.user.known || !t->segment->after_psb) {
+	to->stack.user = t->f->stack.user;
+	if (!from->stack.user.unseen) {
 		to->stack.user.known = from->stack.user.known;
 		to->stack.user.top = from->stack.user.top + by;
 		to->stack.user.bottom = from->stack.user.bottom + by;
-	} else {
-		to->stack.user = t->f->stack.user;
 	}
 	to->host_stack = t->f->host_stack;
 	to->stack_state = from->stack_state;

@@ -28,7 +28,8 @@ struct flow_location {
  *     [ . a b c d e f g h i j k . . . ]      k is where a compressed return goes next
  *
  * user: top and bottom when user space entered the kernel. They are restored when what the kernel called and
- * returned from was not all seen.
+ * returned from was not all seen. unseen: in a flow that began at a PSB to decode ahead, they are still those
+ * of the flow that will take it over.
  */
 #define PT_STACK    128
 #define PT_STACK_HW 64
@@ -36,7 +37,7 @@ struct flow_return_stack {
 	uint32_t entries[PT_STACK], top, bottom;
 	struct {
 		uint32_t top, bottom;
-		bool known;
+		bool known, unseen;
 	} user;
 };
 
@@ -254,8 +255,9 @@ struct pt_flow {
 	struct flow_return_stack host_stack; /* the stack at the VM entry */
 	struct flow_places *places;	     /* while detached (flow.c) */
 	uint32_t touched; /* how often it was changed by something else than packets (segment.h) */
-	bool
-	    user_wanted; /* an edge from the kernel's code was in the user's, or would have been (segment.c) */
+	/* For segment.c: an edge from the kernel's code was in the user's, or would have been; stack.user was to
+	 * be read, and is unseen. */
+	bool user_wanted, unseen_wanted;
 };
 
 #endif

@@ -32,7 +32,7 @@ struct pt_clock {
 	uint64_t tsc;	      /* now: the best estimate; PT_CLOCK_UNKNOWN before the first TSC packet */
 	uint64_t anchor_tsc;  /* at the last TSC or MTC packet */
 	uint64_t anchor_cyc;  /* `cyc` then */
-	uint64_t cyc;	      /* the sum of all CYC packets of the stream */
+	uint64_t cyc;	      /* the sum of all CYC packets of the stream; 0: there were none */
 	uint64_t limit_tsc;   /* the time of the next MTC, UINT64_MAX when it is not known */
 	uint64_t ctc_tsc;     /* the TSC at CTC tick ctc_base */
 	uint64_t ctc_base;    /* at the last TMA, and */
