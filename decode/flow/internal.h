@@ -298,6 +298,8 @@ static inline struct pt_jump *pt_flow_jump_slot(struct pt_graph *g, uint32_t pos
 
 /* ---- no_image.c ------------------------------------------------------------------------------------- */
 
+/* Whether there is code at ip, where the flow may be; if the environment finds it now, then, too. */
+bool pt_flow_has_code(struct pt_flow *f, uint64_t ip);
 /* PT_FLOW_NO_IMAGE, by wish: what runs is not wanted, or comes after what was not. No error. */
 void pt_flow_skip_code(struct pt_flow *f);
 /* In PT_FLOW_NO_IMAGE the flow is at ip. True when there is code: then the flow runs there. */

@@ -1,7 +1,7 @@
 /* no_image.c - how a flow that has no code finds some; see internal.h. */
 #include "decode/flow/internal.h"
 
-static bool has_code(struct pt_flow *f, uint64_t ip)
+bool pt_flow_has_code(struct pt_flow *f, uint64_t ip)
 {
 	for (int i = 0; i < 2; i++) {
 		struct pt_code *code = pt_flow_code_at(f, ip);
@@ -36,7 +36,7 @@ bool pt_flow_leave_no_image(struct pt_flow *f, uint64_t ip)
 	if (f->no_image.wrong && upper == f->no_image.upper)
 		return false;
 	pt_flow_ask_user(f, ip);
-	if (f->detail != PT_FLOW_FOLLOW || !has_code(f, ip))
+	if (f->detail != PT_FLOW_FOLLOW || !pt_flow_has_code(f, ip))
 		return false;
 	/* A kernel comes back with the stack that it was called with. Whatever else was not seen may have
 	 * returned and called as it liked. */

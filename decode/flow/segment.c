@@ -247,19 +247,19 @@ static uint64_t next_stop(const struct pt_segment_stops *stops, uint64_t tsc)
 	return stops && lo < stops->count ? stops->tsc[lo] : UINT64_MAX;
 }
 
-const uint8_t *pt_segment_after_psb(const uint8_t *psb, const uint8_t *end, uint64_t *ret_cr3)
+const uint8_t *pt_segment_after_psb(const uint8_t *psb, const uint8_t *end, struct pt_segment_psb *ret)
 {
 	struct pt_packet k;
 
-	*ret_cr3 = 0;
+	*ret = (struct pt_segment_psb){.cr3 = 0};
 	for (int i = 0; i < PSB_PACKETS_MAX; i++) {
 		int n = pt_packet_decode(psb, end, 0, &k);
 
-		if (n <= 0 || k.type == PT_OVF || (k.type == PT_PIP && k.b))
+		if (n <= 0 || k.type == PT_OVF)
 			return NULL;
 		psb += n;
 		if (k.type == PT_PIP)
-			*ret_cr3 = k.a;
+			*ret = (struct pt_segment_psb){.cr3 = k.a, .in_guest = k.b};
 		if (k.type == PT_PSBEND)
 			return psb;
 	}
@@ -289,19 +289,17 @@ static struct pt_flow *create_flow(struct pt_segment_decoder *d)
 	return f;
 }
 
-/* The flow has seen a PSB+, which ends before `begin`, and nothing else: a segment begins. False: it does
- * not. */
-static bool begin_after_psb(struct pt_segment_decoder *d, const uint8_t *at, const uint8_t *begin)
+/* The flow has seen a PSB+, which ends before `at`, and nothing else: a segment begins. False: it does not. */
+static bool begin_after_psb(struct pt_segment_decoder *d, const uint8_t *at)
 {
 	struct pt_flow *f = d->flow;
 
-	if (d->ended || at != begin || f->state != PT_FLOW_RUNNING || !f->slice.open || f->graph->full ||
+	if (d->ended || f->state != PT_FLOW_RUNNING || !f->slice.open || f->graph->full ||
 	    f->undelivered.count)
 		return false;
 	f->psb.alone = false;
 	f->timing.now_tsc = f->clock.tsc;
 	f->timing.tnt_tsc = FLOW_TNT_UNSEEN;
-	f->stack.user.unseen = f->host_stack.user.unseen = true;
 	return begin_segment(d, at, true);
 }
 
@@ -309,9 +307,11 @@ static void feed_psb(struct pt_segment_decoder *d, const uint8_t *psb, const uin
 		     const uint8_t **at)
 {
 	const struct pt_segment_task *task = d->task;
+	struct pt_flow *f = d->flow;
 
 	d->asked = true; /* nothing is logged */
-	pt_flow_feed(d->flow, psb, begin, task->aux_offset + (uint64_t)(psb - task->psb), false, at);
+	pt_flow_feed(f, psb, begin, task->aux_offset + (uint64_t)(psb - task->psb), false, at);
+	f->stack.user.unseen = f->host_stack.user.unseen = true;
 }
 
 /*
@@ -334,7 +334,7 @@ static bool begin_at_psb(struct pt_segment_decoder *d, const uint8_t *psb, const
 		kernel->switch_ip = task->switch_ip;
 	pt_flow_set_code(d->flow, user, kernel);
 	feed_psb(d, psb, begin, &at);
-	return begin_after_psb(d, at, begin);
+	return at == begin && begin_after_psb(d, begin);
 }
 
 /* The next packet that announces a VM entry or exit, in [from, end); end: none does. PIP: 02 43. */
@@ -370,12 +370,13 @@ static const uint8_t *begin_at_next_psb(struct pt_segment_decoder *d, const uint
 	const struct pt_segment_task *task = d->task;
 
 	for (const uint8_t *psb = from; !d->ended && (psb = pt_find_psb(psb, task->end)); psb++) {
-		uint64_t cr3;
-		const uint8_t *begin = pt_segment_after_psb(psb, task->end, &cr3);
-		struct img_space *user =
-		    cr3 && task->world ? pt_segment_process_space(&task->world->machines[0], cr3) : NULL;
+		struct pt_segment_psb says;
+		const uint8_t *begin = pt_segment_after_psb(psb, task->end, &says);
+		struct img_space *user = says.cr3 && task->world
+					     ? pt_segment_process_space(&task->world->machines[0], says.cr3)
+					     : NULL;
 
-		if (begin && begin_at_psb(d, psb, begin, user ? user : task->user))
+		if (begin && !says.in_guest && begin_at_psb(d, psb, begin, user ? user : task->user))
 			return begin;
 	}
 	return NULL;
@@ -388,6 +389,21 @@ struct passed_psb {
 	uint64_t vmcs;
 };
 
+/* A new flow, which has seen the PSB+ and nothing else. False: it is not in a guest. */
+static bool feed_guest_psb(struct pt_segment_decoder *d, const struct passed_psb *passed,
+			   const uint8_t *begin)
+{
+	const uint8_t *at = passed->psb;
+
+	d->flow = create_flow(d);
+	if (!d->flow)
+		return false;
+	d->flow->clock = passed->clock;
+	d->flow->side.vmcs = passed->vmcs;
+	feed_psb(d, passed->psb, begin, &at);
+	return at == begin && d->flow->side.nr;
+}
+
 /*
  * The flow has passed a PSB+ in a guest, which ends before `begin`. What it was before, which may well be wrong,
  * matters no more: a segment begins with a new flow. False: it does not.
@@ -396,17 +412,10 @@ static bool begin_at_guest_psb(struct pt_segment_decoder *d, const struct passed
 			       const uint8_t *begin)
 {
 	struct pt_flow *before = d->flow;
-	const uint8_t *at = passed->psb;
 
-	d->flow = create_flow(d);
-	if (d->flow) {
-		d->flow->clock = passed->clock;
-		d->flow->side.vmcs = passed->vmcs;
-		feed_psb(d, passed->psb, begin, &at);
-		if (d->flow->side.nr && begin_after_psb(d, at, begin)) {
-			pt_flow_destroy(before);
-			return true;
-		}
+	if (feed_guest_psb(d, passed, begin) && begin_after_psb(d, begin)) {
+		pt_flow_destroy(before);
+		return true;
 	}
 	pt_flow_destroy(d->flow);
 	d->flow = before;
@@ -424,7 +433,8 @@ static const uint8_t *pass(struct pt_segment_decoder *d, const uint8_t *at)
 	bool at_psbend = false;
 
 	f->stop_tsc = UINT64_MAX;
-	while (!d->lost && (at <= asks || !pt_segment_may_begin(f))) {
+	while (!d->lost && (at <= asks || !pt_segment_may_begin(f) ||
+			    (!d->segment && f->pips.insns == f->counts.insns))) {
 		const uint8_t *before;
 		struct pt_packet k;
 		int n;
@@ -447,6 +457,46 @@ static const uint8_t *pass(struct pt_segment_decoder *d, const uint8_t *at)
 	if (at_psbend && passed.psb && f->side.nr && begin_at_guest_psb(d, &passed, at))
 		return at;
 	return begin_segment(d, at, false) ? at : NULL;
+}
+
+/*
+ * The guest's code is not known at the PSB: nor was it before, and the flow has been in PT_FLOW_NO_IMAGE for a
+ * while, without an error since. What comes after it is the first segment. Returns where; NULL: there is none.
+ */
+static const uint8_t *begin_after_guest(struct pt_segment_decoder *d)
+{
+	const struct pt_segment_task *task = d->task;
+	struct pt_flow *f = d->flow;
+
+	if (f->state == PT_FLOW_RUNNING)
+		pt_flow_skip_code(f);
+	f->stack_state.stale_hw = f->stack_state.skipped = false;
+	f->stack_state.kernel_unseen = task->kernel_unseen;
+	d->asked_offset = task->aux_offset;
+	d->lost = false;
+	return f->state == PT_FLOW_NO_IMAGE ? pass(d, task->begin) : NULL;
+}
+
+/* The task's PSB+ is in a guest. Returns where the first segment begins. NULL: there is none. */
+static const uint8_t *begin_in_guest(struct pt_segment_decoder *d)
+{
+	const struct pt_segment_task *task = d->task;
+	const struct passed_psb psb = {task->psb, task->now, task->vmcs};
+
+	if (!feed_guest_psb(d, &psb, task->begin))
+		return NULL;
+	if (d->flow->state == PT_FLOW_RUNNING && pt_flow_has_code(d->flow, pt_flow_here(d->flow)))
+		return begin_after_psb(d, task->begin) ? task->begin : NULL;
+	return begin_after_guest(d);
+}
+
+static const uint8_t *begin_task(struct pt_segment_decoder *d)
+{
+	const struct pt_segment_task *task = d->task;
+
+	if (task->in_guest)
+		return begin_in_guest(d);
+	return begin_at_psb(d, task->psb, task->begin, task->user) ? task->begin : NULL;
 }
 
 /* Takes the packets of [*at, end), or some of them, into the segment. False: all of the task that can be
@@ -501,11 +551,11 @@ static const uint8_t *end_segment(struct pt_segment_decoder *d)
 	return pass(d, at);
 }
 
-/* What follows, up to the task's end. */
-static void go_on(struct pt_segment_decoder *d)
+/* What follows a segment's begin, up to the task's end. */
+static void go_on(struct pt_segment_decoder *d, const uint8_t *at)
 {
 	const struct pt_segment_task *task = d->task;
-	const uint8_t *at = task->begin, *from = at;
+	const uint8_t *from = at;
 
 	while (at && at < task->end) {
 		const uint8_t *end = next_checkpoint(d, at, from);
@@ -539,16 +589,17 @@ static struct pt_segment *without_empty(struct pt_segment *first)
 
 struct pt_segment *pt_segment_decode(struct pt_segment_decoder *d, const struct pt_segment_task *task)
 {
-	struct pt_segment *first = NULL;
+	struct pt_segment *first;
+	const uint8_t *begin;
 
 	d->task = task;
 	d->task_count++;
 	d->segment = NULL;
 	d->ended = false;
-	if (begin_at_psb(d, task->psb, task->begin, task->user)) {
-		first = d->segment;
-		go_on(d);
-	}
+	begin = begin_task(d);
+	first = d->segment;
+	if (begin)
+		go_on(d, begin);
 	pt_flow_destroy(d->flow);
 	d->flow = NULL;
 	d->task = NULL;

@@ -83,12 +83,17 @@ struct pt_segment_machine {
 	size_t process_count;
 };
 
+#define PT_SEGMENT_RATIO_BITS 48
+
 struct pt_segment_world {
 	struct pt_segment_machine *machines; /* the host is the first */
 	size_t machine_count;
 	struct pt_segment_vmcs {
 		uint64_t vmcs;
 		size_t machine;
+		/* guest TSC = host TSC * ratio >> PT_SEGMENT_RATIO_BITS, + offset; ratio 0: not known. */
+		uint64_t tsc_ratio;
+		int64_t tsc_offset;
 	} * vmcses;
 	size_t vmcs_count;
 };
@@ -98,15 +103,20 @@ void pt_segment_sort_processes(struct pt_segment_machine *m);
 /* The code of the process with that CR3; other when it is not known. */
 struct img_space *pt_segment_process_space(const struct pt_segment_machine *m, uint64_t cr3);
 
-/* After the PSB+ that begins at psb; NULL: it does not end before `end`, or is a guest's. *ret_cr3: 0
- * none. */
-const uint8_t *pt_segment_after_psb(const uint8_t *psb, const uint8_t *end, uint64_t *ret_cr3);
+/* What a PSB+ says of whose code runs. */
+struct pt_segment_psb {
+	uint64_t cr3; /* 0 unknown */
+	bool in_guest;
+};
+/* After the PSB+ that begins at psb; NULL: it does not end before `end`. */
+const uint8_t *pt_segment_after_psb(const uint8_t *psb, const uint8_t *end, struct pt_segment_psb *ret);
 
-/* What is to be decoded, under which assumptions. The flow is in the host at `begin`. */
+/* What is to be decoded, under which assumptions. */
 struct pt_segment_task {
 	const uint8_t *psb, *begin, *end; /* PSB; after its PSBEND; where it ends */
+	bool in_guest;			  /* at `begin` */
 	uint64_t aux_offset;		  /* of psb */
-	struct img_space *user, *kernel;  /* whose code runs (pt_flow_set_code()) */
+	struct img_space *user, *kernel;  /* whose code runs in the host (pt_flow_set_code()) */
 	uint64_t switch_ip;		  /* of the kernel's code */
 	struct pt_clock_config clock;	  /* of the stream's CPU, and so errata */
 	uint32_t errata;
@@ -115,6 +125,10 @@ struct pt_segment_task {
 	const struct pt_segment_stops *stops; /* NULL: none */
 	const struct pt_segment_world *world; /* NULL: nothing is expected */
 	size_t guest; /* world's machine that is entered, where the VMCS does not say; 0: not known */
+	/* The flow's when the task was made: for the host's time at a guest's PSB. */
+	struct pt_clock now;
+	uint64_t vmcs;
+	bool kernel_unseen; /* its kernel was not seen wholly (state.h) */
 };
 
 /* What the flow is now is what the task assumes. In the flow's thread. */

@@ -86,19 +86,28 @@ struct img_space *pt_segment_process_space(const struct pt_segment_machine *m, u
 	return space ? space : m->other;
 }
 
+/* NULL: nothing is known of it. */
+static const struct pt_segment_vmcs *find_vmcs(const struct pt_segment_world *world, uint64_t vmcs)
+{
+	for (size_t i = 0; world && i < world->vmcs_count; i++)
+		if (world->vmcses[i].vmcs == vmcs)
+			return &world->vmcses[i];
+	return NULL;
+}
+
 /* The machine in which the flow is; NULL: it is not known. */
 static const struct pt_segment_machine *machine_of(const struct pt_segment_task *task,
 						   const struct pt_flow *f)
 {
 	const struct pt_segment_world *world = task->world;
+	const struct pt_segment_vmcs *vmcs = find_vmcs(world, f->side.vmcs);
 
 	if (!world)
 		return NULL;
 	if (!f->side.nr)
 		return &world->machines[0];
-	for (size_t i = 0; i < world->vmcs_count; i++)
-		if (world->vmcses[i].vmcs == f->side.vmcs)
-			return &world->machines[world->vmcses[i].machine];
+	if (vmcs)
+		return &world->machines[vmcs->machine];
 	return task->guest ? &world->machines[task->guest] : NULL;
 }
 
@@ -173,15 +182,34 @@ static void on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition 
 		pt_flow_set_code(f, pt_segment_code_of(d, d->task->user), NULL);
 }
 
-/* By the TMA after it; of a packet without one nothing is expected. */
+/* The host's TSC at the guest's, of which a packet has 56 bits: the one that is nearest to now_tsc. */
+static uint64_t host_tsc_of(const struct pt_segment_vmcs *v, uint64_t guest_tsc, uint64_t now_tsc)
+{
+	uint64_t guest_now = (uint64_t)((unsigned __int128)now_tsc * v->tsc_ratio >> PT_SEGMENT_RATIO_BITS) +
+			     (uint64_t)v->tsc_offset;
+	int64_t since = (int64_t)((guest_tsc - guest_now) << 8) >> 8;
+
+	return now_tsc +
+	       (uint64_t)(int64_t)(((__int128)since << PT_SEGMENT_RATIO_BITS) / (__int128)v->tsc_ratio);
+}
+
+/* By the TMA after it; of a packet without one nothing is expected. The CTC repeats every few milliseconds: when
+ * it was is known by the guest's clock. */
 static uint64_t on_guest_tsc(void *arg, struct pt_flow *f, const struct pt_tsc_packet *packet)
 {
+	const struct pt_segment_decoder *d = arg;
+	const struct pt_segment_vmcs *v = find_vmcs(d->task->world, f->side.vmcs);
 	uint64_t host_tsc;
+	bool known;
 
 	ask(arg, f);
-	return packet->has_tma && pt_clock_at(&f->clock, packet->ctc, packet->fast, &host_tsc)
-		   ? host_tsc
-		   : PT_CLOCK_UNKNOWN;
+	if (!packet->has_tma)
+		return PT_CLOCK_UNKNOWN;
+	known = v && v->tsc_ratio && f->clock.tsc != PT_CLOCK_UNKNOWN
+		    ? pt_clock_near(&f->clock, packet->ctc, packet->fast,
+				    host_tsc_of(v, packet->tsc, f->clock.tsc), &host_tsc)
+		    : pt_clock_at(&f->clock, packet->ctc, packet->fast, &host_tsc);
+	return known ? host_tsc : PT_CLOCK_UNKNOWN;
 }
 
 static void on_host_tsc(void *arg, struct pt_flow *f, uint64_t tsc)

@@ -69,16 +69,36 @@ void pt_clock_tma(struct pt_clock *c, uint32_t ctc, uint32_t fast)
 	set_limit(c);
 }
 
+/* Ticks since ctc_base to where the CTC has come to `ctc`, at the tick nearest to the last one. */
+static int64_t ticks_to(const struct pt_clock *c, uint32_t ctc)
+{
+	return (int64_t)(c->ctc - c->ctc_base) + (int16_t)(ctc - (uint32_t)c->ctc);
+}
+
+static uint64_t at_ticks(const struct pt_clock *c, int64_t ticks)
+{
+	return ticks < 0 ? c->ctc_tsc - (ctc_to_tsc(c, (uint64_t)-ticks) - c->ctc_tsc)
+			 : ctc_to_tsc(c, (uint64_t)ticks);
+}
+
 bool pt_clock_at(const struct pt_clock *c, uint32_t ctc, uint32_t fast, uint64_t *ret)
 {
-	int64_t ticks;
-
 	if (!c->have_ctc)
 		return false;
-	ticks = (int64_t)(c->ctc - c->ctc_base) + (int16_t)(ctc - (uint32_t)c->ctc);
-	*ret = ticks < 0 ? c->ctc_tsc - (ctc_to_tsc(c, (uint64_t)-ticks) - c->ctc_tsc)
-			 : ctc_to_tsc(c, (uint64_t)ticks);
-	*ret += fast;
+	*ret = at_ticks(c, ticks_to(c, ctc)) + fast;
+	return true;
+}
+
+bool pt_clock_near(const struct pt_clock *c, uint32_t ctc, uint32_t fast, uint64_t about_tsc, uint64_t *ret)
+{
+	int64_t round = (int64_t)pt_clock_ctc_round(c), ticks, missing;
+
+	if (!c->have_ctc || !round)
+		return false;
+	ticks = ticks_to(c, ctc);
+	missing = (int64_t)(about_tsc - at_ticks(c, ticks));
+	ticks += (missing + (missing < 0 ? -round : round) / 2) / round * (1 << 16);
+	*ret = at_ticks(c, ticks) + fast;
 	return true;
 }
 

@@ -63,6 +63,8 @@ struct pt_tsc_packet {
 /* The TSC that is `fast` ticks after the CTC has come to `ctc` (16 bits): at the tick nearest to the last
  * one. False when nothing is known of the CTC. The clock is unchanged. */
 bool pt_clock_at(const struct pt_clock *c, uint32_t ctc, uint32_t fast, uint64_t *ret);
+/* The same, at the tick nearest to about_tsc. */
+bool pt_clock_near(const struct pt_clock *c, uint32_t ctc, uint32_t fast, uint64_t about_tsc, uint64_t *ret);
 /* TSC ticks after which the 16 bits of TMA's CTC repeat; 0 unknown. */
 uint64_t pt_clock_ctc_round(const struct pt_clock *c);
 

@@ -47,7 +47,7 @@ struct pt_segment_job {
 	struct pt_segment_task task;	   /* from JOB_BEGUN on the worker's, until JOB_DONE */
 	struct stops *stops;		   /* task.stops */
 	struct world *world;		   /* task.world */
-	uint64_t cr3;			   /* of its PSB+; 0: it says none */
+	uint64_t cr3;			   /* the host's, of its PSB+; 0: it says none */
 	struct pt_segment *segments;	   /* JOB_DONE; NULL: nothing was made of it */
 	bool fitted;			   /* of them, one at least in part */
 	bool left;			   /* to the flow: it is not to be given */
@@ -314,15 +314,15 @@ void pt_segments_stream_init(struct pt_segment_jobs *jobs)
 /* NULL: none begins at psb. */
 static struct pt_segment_job *job_create(const uint8_t *psb, const uint8_t *end, uint64_t aux_offset)
 {
-	uint64_t cr3;
-	const uint8_t *begin = pt_segment_after_psb(psb, end, &cr3);
+	struct pt_segment_psb says;
+	const uint8_t *begin = pt_segment_after_psb(psb, end, &says);
 	struct pt_segment_job *job = begin ? calloc(1, sizeof *job) : NULL;
 
 	if (!job)
 		return NULL;
-	job->task =
-	    (struct pt_segment_task){.psb = psb, .begin = begin, .end = end, .aux_offset = aux_offset};
-	job->cr3 = cr3;
+	job->task = (struct pt_segment_task){
+	    .psb = psb, .begin = begin, .end = end, .in_guest = says.in_guest, .aux_offset = aux_offset};
+	job->cr3 = says.in_guest ? 0 : says.cr3;
 	return job;
 }
 

@@ -2,10 +2,13 @@
 #include <stdlib.h>
 
 #include "decode/session/internal.h"
+#include "decode/vm/span.h"
+
+_Static_assert(PT_SEGMENT_RATIO_BITS == PT_VM_RATIO_BITS, "ratios are those of spans");
 
 uint64_t pt_session_world_changes(const struct session *s)
 {
-	uint64_t changes = s->vmcs_owner_changes;
+	uint64_t changes = s->vmcs_owner_changes + pt_vm_clocks_known(pt_vm_clocks_of(s->vm));
 
 	for (const struct pt_machine *m = s->host; m; m = m->next)
 		changes += 1 + m->learnt + m->space.changes + m->unknown_process.mappings;
@@ -70,6 +73,18 @@ static void add_machine(struct pt_segment_machine *to, struct pt_machine *m)
 	add_processes(to, m);
 }
 
+/* The VMCS's clock, once it is certain. */
+static void add_clock(struct pt_segment_vmcs *to, const struct pt_vm_clock *clock)
+{
+	size_t n;
+	const struct pt_vm_span *spans = clock ? pt_vm_clock_spans(clock, &n) : NULL;
+
+	if (!spans || !pt_vm_clock_settled(clock))
+		return;
+	to->tsc_ratio = spans[n - 1].ratio;
+	to->tsc_offset = spans[n - 1].offset;
+}
+
 struct pt_segment_world *pt_session_world(const struct session *s)
 {
 	struct pt_segment_world *w = calloc(1, sizeof *w);
@@ -85,9 +100,14 @@ struct pt_segment_world *pt_session_world(const struct session *s)
 	}
 	for (struct pt_machine *m = s->host; m; m = m->next)
 		add_machine(&w->machines[w->machine_count++], m);
-	for (size_t i = 0; i < s->vmcs_owner_count; i++)
-		w->vmcses[w->vmcs_count++] = (struct pt_segment_vmcs){
-		    .vmcs = s->vmcs_owners[i].vmcs, .machine = number_of(s, s->vmcs_owners[i].vcpu->machine)};
+	for (size_t i = 0; i < s->vmcs_owner_count; i++) {
+		const struct vmcs_owner *owner = &s->vmcs_owners[i];
+		struct pt_segment_vmcs *to = &w->vmcses[w->vmcs_count++];
+
+		*to = (struct pt_segment_vmcs){.vmcs = owner->vmcs,
+					       .machine = number_of(s, owner->vcpu->machine)};
+		add_clock(to, pt_vm_clocks_find(pt_vm_clocks_of(s->vm), owner->vmcs));
+	}
 	return w;
 }
 

@@ -142,10 +142,38 @@ static void never_back(void)
 	}
 }
 
+/* Where TMA's 16 bits of the CTC have come by several times, a time that is about right says which it was. */
+static void rounds(void)
+{
+	const uint64_t round = (uint64_t)80 << 16, tick_tsc = 0x100000 - 3 + 0x20 * 80;
+	struct pt_clock c = clock_of(0, 20, true);
+	uint64_t tsc = 0;
+
+	check(!pt_clock_near(&c, 0x10, 5, 0x100000, &tsc), "nothing is known of the CTC");
+	pt_clock_tsc(&c, 0x100000);
+	check(!pt_clock_near(&c, 0x10, 5, 0x100000, &tsc), "nor without TMA");
+	pt_clock_tma(&c, 0xfff0, 3);
+	check(pt_clock_at(&c, 0x10, 5, &tsc), "at the tick nearest to the last one");
+	check_same(tsc, tick_tsc + 5, "... that is in the same round");
+	for (uint64_t n = 0; n < 100; n += 33) {
+		uint64_t there = tick_tsc + n * round;
+
+		check(pt_clock_near(&c, 0x10, 5, there, &tsc), "there");
+		check_same(tsc, there + 5, "... exactly");
+		check(pt_clock_near(&c, 0x10, 5, there + round / 2 - 80, &tsc), "nearly half a round earlier");
+		check_same(tsc, there + 5, "... the same");
+		check(pt_clock_near(&c, 0x10, 5, there - round / 2 + 80, &tsc), "nearly half a round later");
+		check_same(tsc, there + 5, "... the same");
+	}
+	check(pt_clock_near(&c, 0xffd0, 0, 0x100000, &tsc), "before the last one");
+	check_same(tsc, 0x100000 - 3 - 0x20 * 80, "... by its ticks");
+}
+
 int main(void)
 {
 	anchors();
 	wraps();
+	rounds();
 	losses();
 	cycles();
 	never_back();
