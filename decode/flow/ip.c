@@ -65,7 +65,7 @@ static bool find_target(struct pt_flow *f, uint64_t ip, struct pt_jump *j, bool 
 	const struct pt_block *last = pt_graph_last_block(f->graph, from);
 	const struct pt_code *code = f->at.code;
 	const uint64_t from_ip = pt_block_term_ip(last);
-	bool far = f->at.decision == PT_D_FAR;
+	bool far = f->at.decision == PT_D_FAR, same_mode = f->at.mode == f->at.next_mode;
 
 	edge = pt_flow_edge(f, from_ip, ip, pt_kind_of(last->cls));
 	if (!edge)
@@ -74,8 +74,9 @@ static bool find_target(struct pt_flow *f, uint64_t ip, struct pt_jump *j, bool 
 	f->path.edges[f->path.len++] = edge;
 	if (!pt_flow_arrive(f, ip))
 		return false;
-	/* A near branch leads to another code only where the code is not what ran. */
-	if (far || f->at.code != code)
+	/* A near branch leads to another code or mode only where the code is not what ran, or a packet is
+	 * damaged. */
+	if (far || f->at.code != code || !same_mode)
 		return true;
 	f->at.decision = pt_graph_decision(f->graph, f->at.position);
 	*j = (struct pt_jump){.to = ip,
@@ -113,7 +114,7 @@ static inline bool take_to(struct pt_flow *f, uint64_t ip, bool *ret_backward)
 	} else if (!find_target(f, ip, j, ret_backward)) {
 		return false;
 	}
-	if (d == PT_D_IND && f->path.len) {
+	if (d == PT_D_IND && f->path.len && same_mode) {
 		p->ind.ip = ip;
 		edge_list->edges[PT_BRANCH_EDGE] = f->path.edges[f->path.len - 1];
 		p->ind.next = f->at.position;

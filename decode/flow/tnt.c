@@ -340,10 +340,12 @@ bool pt_flow_on_tnt(struct pt_flow *f, uint64_t bits, unsigned n)
 					      "a TNT packet while tracing is disabled");
 		return true; /* of code that is not there */
 	}
-	if (f->tnt.n) /* TIPs are still owed to the bits before */
+	if (f->tnt.n) { /* TIPs are still owed to the bits before */
+		pt_graph_decision(f->graph, f->at.position); /* so that its last block is known */
 		return pt_flow_desync(f, PT_FLOW_MISMATCH,
 				      pt_block_term_ip(pt_graph_last_block(f->graph, f->at.position)),
 				      "a TNT packet where the code has an indirect branch");
+	}
 	f->tnt = (struct flow_tnt){.bits = bits, .n = n};
 	return pt_flow_run_tnt(f);
 }

@@ -128,19 +128,26 @@ static void list(struct pt_call_stacks *c, struct pt_call_stack *st)
 	c->guests |= st->task->machine->pid != 0;
 }
 
-void pt_call_stacks_leave(struct pt_call_stacks *c, struct pt_call_stack *st)
+/* Out of the list, in which it is. */
+static void unlist(struct pt_call_stacks *c, struct pt_call_stack *st)
 {
 	size_t at = 0;
 
-	if (c->who.stack == st)
-		c->who = (struct pt_call_who){0};
-	if (!st->listed)
-		return;
 	st->listed = false;
 	while (c->stacks[at] != st)
 		at++;
 	c->stack_count--;
 	memmove(c->stacks + at, c->stacks + at + 1, (c->stack_count - at) * sizeof(struct pt_call_stack *));
+}
+
+void pt_call_stacks_move(struct pt_call_stacks *from, struct pt_call_stacks *to, struct pt_call_stack *st)
+{
+	if (from->who.stack == st)
+		from->who = (struct pt_call_who){0};
+	if (!st->listed)
+		return;
+	unlist(from, st);
+	list(to, st);
 }
 
 struct now { /* where in the trace */
@@ -542,7 +549,10 @@ static void gap(struct pt_call_stacks *c, struct pt_call_stack *st, const struct
 
 	if (st)
 		forget(c, st, step->tsc != PTR_NO_TSC ? step->tsc : st->tsc);
-	if (step->type == PT_CALL_GAP_OF_THREAD || !who->host_task || (!c->guests && st && st->task->tid))
+	if (step->type == PT_CALL_GAP_OF_THREAD || !who->host_task)
+		return;
+	/* A thread has one stack, an idle task one on each CPU. */
+	if (!c->guests && st && st->task == who->host_task && st->task->tid)
 		return;
 	/* Of them it is not known when their calls ended: after what was seen last. */
 	for (size_t i = c->stack_count; i-- > 0;) {

@@ -114,8 +114,8 @@ void pt_call_stacks_keep(struct pt_call_stacks *c, uint64_t from_tsc, uint64_t u
 /* Adds to *records what `count` steps make. False: no memory, then and ever after. */
 bool pt_call_stacks_run(struct pt_call_stacks *c, const struct pt_call_step *steps, size_t count,
 			struct pt_call_records *records);
-/* The stack is another shard's from now on. */
-void pt_call_stacks_leave(struct pt_call_stacks *c, struct pt_call_stack *stack);
+/* The stack is `to`'s from now on. */
+void pt_call_stacks_move(struct pt_call_stacks *from, struct pt_call_stacks *to, struct pt_call_stack *stack);
 /* The trace is over: the calls of this stack that are open have no return. As pt_call_stacks_run(). */
 bool pt_call_stacks_finish(struct pt_call_stacks *c, struct pt_call_stack *stack,
 			   struct pt_call_records *records);

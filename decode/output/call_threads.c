@@ -138,7 +138,8 @@ bool pt_call_threads_joined(struct pt_call_thread *guest, struct pt_call_thread 
 
 void pt_call_threads_join(struct pt_call_threads *t, struct pt_call_thread *guest,
 			  struct pt_call_thread *host,
-			  void (*leave)(void *arg, const struct pt_call_thread *thread), void *arg)
+			  void (*move)(void *arg, const struct pt_call_thread *thread, unsigned to),
+			  void *arg)
 {
 	/* Idle tasks remain where they are. */
 	bool idle = host->task->tid == 0;
@@ -152,7 +153,7 @@ void pt_call_threads_join(struct pt_call_threads *t, struct pt_call_thread *gues
 
 		if (thread->shard != from || !(thread == goes || (all && thread->of_vm)))
 			continue;
-		leave(arg, thread);
+		move(arg, thread, to);
 		thread->shard = to;
 	}
 	host->of_vm = !idle;

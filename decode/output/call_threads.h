@@ -36,13 +36,14 @@ struct pt_call_thread *pt_call_threads_get(struct pt_call_threads *t, const stru
 
 /*
  * The guest's thread runs on the host's. True when both are of one shard. Else some threads must go over to
- * another shard: when no shard is at work, pt_call_threads_join() lets them, and asks `leave` to take each out
- * of its shard.
+ * another shard: when no shard is at work, pt_call_threads_join() lets them, and asks `move` to move the stack of
+ * each, which is of its old shard still.
  */
 bool pt_call_threads_joined(struct pt_call_thread *guest, struct pt_call_thread *host);
 void pt_call_threads_join(struct pt_call_threads *t, struct pt_call_thread *guest,
 			  struct pt_call_thread *host,
-			  void (*leave)(void *arg, const struct pt_call_thread *thread), void *arg);
+			  void (*move)(void *arg, const struct pt_call_thread *thread, unsigned to),
+			  void *arg);
 
 /* From 0 on, in the order in which they came; stacks' numbers are one more. */
 size_t pt_call_threads_count(const struct pt_call_threads *t);

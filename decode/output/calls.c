@@ -491,11 +491,11 @@ static bool same_who(const struct who *a, const struct who *b)
 	       a->execs == b->execs && a->thread == b->thread;
 }
 
-static void leave(void *arg, const struct pt_call_thread *thread)
+static void move(void *arg, const struct pt_call_thread *thread, unsigned to)
 {
-	struct pt_calls *c = arg;
+	const struct pt_calls *c = arg;
 
-	pt_call_stacks_leave(c->shards[thread->shard].stacks, thread->stack);
+	pt_call_stacks_move(c->shards[thread->shard].stacks, c->shards[to].stacks, thread->stack);
 }
 
 /* The threads that `who` is about; *ret_host: a guest's. NULL: unknown. False: no memory. */
@@ -513,7 +513,7 @@ static bool find_threads(struct pt_calls *c, const struct who *who, struct pt_ca
 	if (!*ret_host || !*ret || pt_call_threads_joined(*ret, *ret_host))
 		return *ret_host;
 	pt_calls_settle(c);
-	pt_call_threads_join(c->threads, *ret, *ret_host, leave, c);
+	pt_call_threads_join(c->threads, *ret, *ret_host, move, c);
 	return true;
 }
 

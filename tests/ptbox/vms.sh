@@ -66,6 +66,11 @@ for n in cpu tsc why threads thieves events; do
 	# A child returns from calls of its parent; code that is decoded ahead is another process's.
 	"$PT_BUILD/tests/tools/decode_jobs" 4096 4 "$out/$n.ptc" >"$tmp/jobs"
 	succeeded $? "$n: several threads decode the same $(grep differs "$tmp/jobs")"
+	for seed in 1 2 3; do
+		"$PT_BUILD/tests/tools/changed_aux" 3000 $seed "$out/$n.ptc" >"$tmp/changed.ptc"
+		"$PT_BUILD/tests/tools/decode_jobs" 4096 4 "$tmp/changed.ptc" >"$tmp/jobs"
+		succeeded $? "$n, with bytes changed, seed $seed: several threads decode the same"
+	done
 	python3 tests/ptbox/vms_truth.py "$tmp/$n.db" "$out/$n.ftrace" "$tmp/truthdump $out/truth-cpu1.bin" 1 $n >"$tmp/result"
 	cat "$tmp/result"
 	counts "$tmp/result"
