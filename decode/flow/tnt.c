@@ -29,7 +29,7 @@ static bool no_caller(struct pt_flow *f)
 	return pt_flow_desync(f, PT_FLOW_MISMATCH, ip, "a compressed return without its call");
 }
 
-/* The return's edge to position `to`, from the jump cache, into its edge list. */
+/* The return's edge to position `to`, from the jump cache, into its edge list. False: there is an error. */
 static bool find_return(struct pt_flow *f, uint32_t to)
 {
 	struct pt_graph *g = f->graph;
@@ -39,8 +39,12 @@ static bool find_return(struct pt_flow *f, uint32_t to)
 	if (j->position != f->at.position || j->to != to) {
 		uint64_t from_ip = pt_block_term_ip(pt_graph_last_block(g, f->at.position));
 		uint64_t ip = g->where[to].ip;
-		uint32_t edge = pt_graph_edge(g, f->at.code, from_ip, ip, PTR_RET);
+		uint32_t edge;
 
+		/* Between user space and kernel only where packets are damaged. */
+		if (g->codes[g->where[to].code]->uid != f->at.code->uid)
+			return no_caller(f);
+		edge = pt_graph_edge(g, f->at.code, from_ip, ip, PTR_RET);
 		if (!edge)
 			return pt_flow_desync(f, PT_FLOW_FULL, 0, "");
 		*j = (struct pt_jump){.to = to,
