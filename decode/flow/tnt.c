@@ -38,11 +38,12 @@ static bool find_return(struct pt_flow *f, uint32_t to)
 
 	if (j->position != f->at.position || j->to != to) {
 		uint64_t from_ip = pt_block_term_ip(pt_graph_last_block(g, f->at.position));
-		uint64_t ip = g->where[to].ip;
+		const struct pt_where *w = &g->where[to];
+		uint64_t ip = w->ip;
 		uint32_t edge;
 
-		/* Between user space and kernel only where packets are damaged. */
-		if (g->codes[g->where[to].code]->uid != f->at.code->uid)
+		/* Between user space and kernel, or modes, only where packets are damaged. */
+		if (g->codes[w->code]->uid != f->at.code->uid || w->mode != f->at.mode)
 			return no_caller(f);
 		edge = pt_graph_edge(g, f->at.code, from_ip, ip, PTR_RET);
 		if (!edge)
@@ -344,7 +345,7 @@ bool pt_flow_on_tnt(struct pt_flow *f, uint64_t bits, unsigned n)
 					      "a TNT packet while tracing is disabled");
 		return true; /* of code that is not there */
 	}
-	if (f->tnt.n) { /* TIPs are still owed to the bits before */
+	if (f->tnt.n) {					     /* TIPs are still owed to the bits before */
 		pt_graph_decision(f->graph, f->at.position); /* so that its last block is known */
 		return pt_flow_desync(f, PT_FLOW_MISMATCH,
 				      pt_block_term_ip(pt_graph_last_block(f->graph, f->at.position)),
