@@ -93,14 +93,27 @@ struct pt_flow_run {
  * all at the same time. */
 #define PT_FLOW_RUNS 32
 
-/* Runs of a slice whose records another thread has encoded (pt_segment_encode()). */
+/* Of a path, in several runs. */
+struct pt_flow_path_sum {
+	uint32_t path; /* the flow's graph's */
+	uint32_t runs;
+	uint64_t repeats;
+	/* Of those runs whose cycles were shared out (stretch.h). */
+	uint64_t insn_timed, cycles; /* cycles in PT_CYCLE_SHARES parts */
+};
+
+/* Runs of a slice whose records another thread has encoded, or which it has summed up (pt_segment_encode()). */
 struct pt_flow_encoded_runs {
 	const struct pt_flow_run *runs; /* `count` of them; their path is another graph's */
 	const uint32_t *paths;		/* parallel: the flow's graph's */
 	uint32_t count;
-	uint32_t last_taken; /* the last one that has a branch; `count`: none has */
-	const struct ptr_runs *records;
-	uint32_t records_from; /* runs[0]'s */
+	uint32_t last_taken;		/* the last one that has a branch; `count`: none has */
+	const struct ptr_runs *records; /* NULL: they are summed up */
+	uint32_t records_from;		/* runs[0]'s */
+	/* Of all runs but runs[0]. The cycles of [timed_from, timed_to) are shared out in them; none of the
+	 * runs before timed_from - 1 and none from timed_to on has cycles. */
+	const struct pt_flow_path_sum *path_sums;
+	uint32_t path_sum_count, timed_from, timed_to;
 	bool has_cyc;
 	struct pt_graph_sums sums; /* hash, by_kind: where the graph has path_stats */
 	struct pt_kept_runs *kept; /* what runs and paths are in */

@@ -64,6 +64,11 @@ const struct pt_graph *pt_segment_decoder_graph(const struct pt_segment_decoder 
 	return &d->graph;
 }
 
+bool pt_segment_decoder_sums(const struct pt_segment_decoder *d)
+{
+	return d->config.sums;
+}
+
 bool pt_segment_decoder_is_full(const struct pt_segment_decoder *d)
 {
 	return d->graph.cache_full;

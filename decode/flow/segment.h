@@ -45,6 +45,7 @@ struct pt_segment_decoder;
 struct pt_segment_config {
 	bool no_tnt;
 	bool stats; /* the flows' graph counts branches (pt_graph_count_stats()) */
+	bool sums;  /* runs are summed up by pt_segment_encode(), and not encoded */
 	struct img_store *store;
 	size_t graph_bytes; /* 0: the default, and more where it must (pt_graph_may_grow()) */
 	unsigned graphs;    /* that there may be */
@@ -157,9 +158,9 @@ pt_segment_numbers_create(const struct pt_segment_decoder *d); /* NULL: no memor
 void pt_segment_numbers_destroy(struct pt_segment_numbers *n); /* NULL is fine */
 void pt_segment_numbers_forget(struct pt_segment_numbers *n);
 
-/* Encodes runs of the segments, made by the numbers' decoder: of paths that the flow's thread has said record
- * numbers of by then. In the decoder's thread, at any time. */
-void pt_segment_encode(struct pt_segment *segment, const struct pt_segment_numbers *numbers);
+/* Encodes runs of the segments, or sums them up, made by the numbers' decoder: of paths that the flow's thread has
+ * said record numbers of by then. In the decoder's thread, at any time. */
+void pt_segment_encode(struct pt_segment *segment, struct pt_segment_numbers *numbers);
 
 enum pt_segment_taken {
 	PT_SEGMENT_ENDS, /* no more of it, or it cannot be: what follows *at is the flow's to decode */

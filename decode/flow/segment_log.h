@@ -10,7 +10,8 @@
 
 /* Runs that follow each other in a slice, and that are encoded. */
 struct segment_span {
-	size_t first; /* run of the segment */
+	size_t first;	  /* run of the segment */
+	size_t path_sums; /* the first one in struct pt_kept_runs */
 	struct pt_flow_encoded_runs encoded;
 };
 
@@ -24,6 +25,8 @@ struct pt_kept_runs {
 	struct ptr_runs records;
 	struct segment_span *spans;
 	size_t span_count, span_room;
+	struct pt_flow_path_sum *path_sums; /* of all spans */
+	size_t path_sum_count, path_sum_room;
 	/* For which paths and records hold: of the numbers; ids of the flow's codes, UINT32_MAX none. */
 	uint64_t generation;
 	uint32_t codes[SEGMENT_CODES];
@@ -102,6 +105,8 @@ struct pt_segment {
 
 /* The decoder's graph. */
 const struct pt_graph *pt_segment_decoder_graph(const struct pt_segment_decoder *d);
+/* As its config says. */
+bool pt_segment_decoder_sums(const struct pt_segment_decoder *d);
 
 /* ---- Numbers: segment_numbers.c --------------------------------------------------------------------- */
 
@@ -125,6 +130,9 @@ struct pt_segment_numbers {
 	uint32_t *paths, *edges;
 	/* For the decoder's thread, of paths that have record numbers: segment_runs.c. */
 	struct segment_known_path *known;
+	/* That thread's: where a path's sum may be in pt_kept_runs, of the span at hand (segment_sums.c); NULL:
+	 * nothing is summed up. */
+	uint32_t *sum_at;
 	_Atomic uint64_t generation; /* how often all was forgotten */
 };
 
@@ -145,6 +153,10 @@ void pt_segment_know_path(struct pt_segment_numbers *numbers, uint32_t local, co
 /* The next span in [from, to), whose runs the flow would take over now as they were encoded; NULL: there is
  * none. */
 const struct segment_span *pt_segment_next_span(const struct segment_taking *t, size_t from, size_t to);
+
+/* Sums up the runs of a span that has ended. False: no memory. */
+bool pt_segment_sum_span(const struct pt_segment *segment, struct pt_segment_numbers *numbers,
+			 struct segment_span *span);
 
 /* The flow's code, by its id in the decoder's graph. */
 static inline struct pt_code *pt_segment_code(const struct segment_taking *t, uint32_t id)

@@ -16,7 +16,9 @@ struct pt_segment_numbers *pt_segment_numbers_create(const struct pt_segment_dec
 	n->paths = pt_pages_reserve(n->from->path_room, sizeof *n->paths);
 	n->edges = pt_pages_reserve(n->from->edge_room, sizeof *n->edges);
 	n->known = pt_pages_reserve(n->from->path_room, sizeof *n->known);
-	if (n->paths && n->edges && n->known)
+	if (pt_segment_decoder_sums(d))
+		n->sum_at = pt_pages_reserve(n->from->path_room, sizeof *n->sum_at);
+	if (n->paths && n->edges && n->known && (n->sum_at || !pt_segment_decoder_sums(d)))
 		return n;
 	pt_segment_numbers_destroy(n);
 	return NULL;
@@ -29,6 +31,7 @@ void pt_segment_numbers_destroy(struct pt_segment_numbers *n)
 	pt_pages_release(n->paths, n->from->path_room, sizeof *n->paths);
 	pt_pages_release(n->edges, n->from->edge_room, sizeof *n->edges);
 	pt_pages_release(n->known, n->from->path_room, sizeof *n->known);
+	pt_pages_release(n->sum_at, n->from->path_room, sizeof *n->sum_at);
 	free(n);
 }
 

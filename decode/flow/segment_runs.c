@@ -66,7 +66,7 @@ static bool read_path(const struct segment_known_path *known, struct path_info *
 
 struct encoder {
 	const struct pt_segment *segment;
-	const struct pt_segment_numbers *numbers;
+	struct pt_segment_numbers *numbers;
 	struct pt_kept_runs *kept;
 	struct segment_span span; /* the last one, which may go on */
 	bool counted;		  /* as in struct segment_offsets */
@@ -79,7 +79,8 @@ static bool end_span(struct encoder *en)
 	struct segment_span *span = &en->span;
 
 	if (span->encoded.count >= SPAN_RUNS_MIN) {
-		if (pt_array_grow(&kept->spans, kept->span_count, &kept->span_room, NULL) < 0)
+		if (pt_array_grow(&kept->spans, kept->span_count, &kept->span_room, NULL) < 0 ||
+		    (en->numbers->sum_at && !pt_segment_sum_span(en->segment, en->numbers, span)))
 			return false;
 		kept->spans[kept->span_count++] = *span;
 	}
@@ -138,13 +139,14 @@ static bool encode(struct encoder *en, size_t i, const struct path_info *info)
 				  .insn_count = run->insn_count};
 
 	if (!e->count)
-		en->span = (struct segment_span){.first = i,
-						 .encoded = {.runs = run,
-							     .paths = &kept->paths[i],
-							     .records = &kept->records,
-							     .records_from = kept->records.count,
-							     .kept = kept}};
-	if (ptr_runs_add(&kept->records, &r) < 0)
+		en->span =
+		    (struct segment_span){.first = i,
+					  .encoded = {.runs = run,
+						      .paths = &kept->paths[i],
+						      .records = en->numbers->sum_at ? NULL : &kept->records,
+						      .records_from = kept->records.count,
+						      .kept = kept}};
+	if (e->records && ptr_runs_add(&kept->records, &r) < 0)
 		return false;
 	kept->paths[i] = info->path;
 	if (info->count)
@@ -215,7 +217,14 @@ static struct pt_kept_runs *kept_create(struct pt_segment *s, uint64_t generatio
 	return kept;
 }
 
-void pt_segment_encode(struct pt_segment *segment, const struct pt_segment_numbers *numbers)
+/* What they are in does not move any more. */
+static void place_sums(struct pt_kept_runs *kept)
+{
+	for (size_t i = 0; i < kept->span_count; i++)
+		kept->spans[i].encoded.path_sums = kept->path_sums + kept->spans[i].path_sums;
+}
+
+void pt_segment_encode(struct pt_segment *segment, struct pt_segment_numbers *numbers)
 {
 	for (; segment; segment = segment->next) {
 		struct encoder en = {.segment = segment, .numbers = numbers};
@@ -226,6 +235,7 @@ void pt_segment_encode(struct pt_segment *segment, const struct pt_segment_numbe
 			continue;
 		if (!encode_segment(&en))
 			en.kept->span_count = 0;
+		place_sums(en.kept);
 	}
 }
 
@@ -267,5 +277,6 @@ void pt_runs_release(struct pt_kept_runs *kept)
 	free(kept->runs);
 	free(kept->paths);
 	free(kept->spans);
+	free(kept->path_sums);
 	free(kept);
 }

@@ -517,7 +517,7 @@ static void run_each(struct pt_call_stacks *c, struct pt_call_stack *st, const s
 		fetch_ahead(g, step, i);
 		one.tsc = r->tsc;
 		one.count = path->count;
-		one.run.branch = (step->runs.first + i) * PTR_RUN_BRANCHES;
+		one.run.branch = step->runs.first ? (step->runs.first + i) * PTR_RUN_BRANCHES : 0;
 		one.run.calls = path->calls;
 		one.run.first = path->first;
 		one.run.insns = path->insns;

@@ -83,7 +83,7 @@ struct pt_call_step {
 			const struct pt_flow_run *runs; /* valid as long as the step */
 			const uint32_t *paths;		/* parallel: theirs */
 			uint32_t count;
-			uint64_t first; /* number of the first one */
+			uint64_t first; /* number of the first one; 0: no records */
 		} runs;
 	};
 };

@@ -48,8 +48,8 @@ void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *
 		  const struct pt_flow_run *run, uint64_t number);
 /* So many more runs can be added before calls are put: 0 or more. */
 uint32_t pt_calls_room(const struct pt_calls *c);
-/* Runs [from, to) of encoded ones, the first of which has that record number: as pt_calls_run() of each, after
- * that of another one of the same slice. There is room for them. */
+/* Runs [from, to) of encoded ones, the first of which has that record number (0: they are no records): as
+ * pt_calls_run() of each, after that of another one of the same slice. There is room for them. */
 void pt_calls_runs(struct pt_calls *c, const struct pt_emit_stream *s,
 		   const struct pt_flow_encoded_runs *runs, uint32_t from, uint32_t to, uint64_t number);
 /* Whether the path calls or returns: whether pt_calls_run() does more than count. */

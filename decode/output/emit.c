@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "decode/output/calls.h"
+#include "decode/output/encoded_runs.h"
 #include "decode/output/executed_code.h"
 #include "decode/output/sums.h"
 #include "decode/output/text_runs.h"
@@ -137,12 +138,6 @@ static void emulated(struct pt_emit_stream *s, const struct pt_path *path, const
 		pt_emulated_path(&s->emulated, s->emit->graph, path, s->task, on_emulated, &r);
 }
 
-/* The id of the last branch of the run, which has that number; 0: the run is no record. */
-static inline uint64_t last_branch(uint64_t number, uint32_t count, const struct pt_flow_run *run)
-{
-	return number ? number * PTR_RUN_BRANCHES + (uint64_t)count * run->repeats - 1 : 0;
-}
-
 /* The run's number, or that of the record that stands for it. 0: it was summed up, or failed. */
 static uint64_t write_run(struct pt_emit_stream *s, struct pt_path *path, const struct pt_flow_run *run)
 {
@@ -173,7 +168,7 @@ static uint64_t write_run(struct pt_emit_stream *s, struct pt_path *path, const 
 	return number < 0 ? 0 : (uint64_t)number;
 }
 
-static void put_run(struct pt_emit_stream *s, const struct pt_flow_run *run)
+void pt_emit_run(struct pt_emit_stream *s, const struct pt_flow_run *run)
 {
 	struct pt_emit *m = s->emit;
 	struct pt_path *path = &m->graph->paths[run->path];
@@ -191,7 +186,7 @@ static void put_run(struct pt_emit_stream *s, const struct pt_flow_run *run)
 	if (m->failed)
 		return;
 	if (path->count)
-		s->last_branch = last_branch(number, path->count, run);
+		s->last_branch = pt_emit_last_branch(number, path->count, run);
 	if (s->runs_wanted)
 		m->vm->runs(m->vm_arg, s, run, 1);
 	if (m->calls)
@@ -229,7 +224,8 @@ static bool count_runs(struct pt_emit_stream *s, const struct pt_flow_run *runs,
 	last = ptr_count_runs(m->writer, n, branches);
 	for (uint32_t i = n; i-- > 0;)
 		if (counts[runs[i].path]) {
-			s->last_branch = last_branch(last - (n - 1 - i), counts[runs[i].path], &runs[i]);
+			s->last_branch =
+			    pt_emit_last_branch(last - (n - 1 - i), counts[runs[i].path], &runs[i]);
 			break;
 		}
 	if (s->runs_wanted)
@@ -261,111 +257,13 @@ static void on_runs(void *arg, const struct pt_flow *f, const struct pt_flow_run
 	if (m->sums)
 		pt_sums_fetch(m->sums, runs, n);
 	for (uint32_t i = 0; i < n; i++)
-		put_run(s, &runs[i]);
-}
-
-/* ---- Runs that are encoded -------------------------------------------------------------------------- */
-
-struct encoded {
-	const struct pt_graph *graph;
-	const struct pt_flow_encoded_runs *runs;
-	uint32_t slice;
-};
-
-static void get_run(const void *arg, uint32_t record, struct ptr_run *ret)
-{
-	const struct encoded *e = arg;
-	uint32_t i = record - e->runs->records_from;
-	const struct pt_flow_run *run = &e->runs->runs[i];
-
-	*ret = (struct ptr_run){.slice = e->slice,
-				.tsc = run->tsc,
-				.timing = (enum ptr_timing)run->timing,
-				.path = e->graph->paths[e->runs->paths[i]].number,
-				.repeats = run->repeats,
-				.cyc_count = run->cyc_count,
-				.insn_count = run->insn_count};
-}
-
-/* As write_run() and what else put_run() does, of those in [from, to). False: it failed. */
-static bool put_encoded(struct pt_emit_stream *s, const struct encoded *e, uint32_t from, uint32_t to)
-{
-	struct pt_emit *m = s->emit;
-	const struct pt_flow_encoded_runs *runs = e->runs;
-	const struct ptr_run_source source = {get_run, e};
-	int64_t number = ptr_put_runs(m->writer, runs->records, runs->records_from + from,
-				      runs->records_from + to, &source, &m->error);
-
-	if (number < 0) {
-		m->failed = true;
-		return false;
-	}
-	if (runs->last_taken >= from && runs->last_taken < to)
-		s->last_branch = last_branch((uint64_t)number + runs->last_taken - from,
-					     m->graph->path_counts[runs->paths[runs->last_taken]],
-					     &runs->runs[runs->last_taken]);
-	if (m->calls)
-		pt_calls_runs(m->stacks, s, runs, from, to, (uint64_t)number);
-	for (uint32_t i = from; i < to && runs->has_cyc; i++)
-		if (runs->runs[i].cyc_count != PTR_UNKNOWN) {
-			s->cycles += runs->runs[i].cyc_count;
-			s->has_cyc = true;
-		}
-	return !m->failed;
-}
-
-/* Run i by itself, which *more, what there is of the others, is without then. */
-static void put_one(struct pt_emit_stream *s, const struct encoded *e, uint32_t i, struct pt_graph_sums *more)
-{
-	struct pt_flow_run run = e->runs->runs[i];
-	const struct pt_path *path = &e->graph->paths[e->runs->paths[i]];
-
-	run.path = e->runs->paths[i];
-	put_run(s, &run);
-	more->edges -= (uint64_t)path->count * run.repeats;
-	more->not_taken -= (uint64_t)path->not_taken * run.repeats;
-}
-
-static void put_all(struct pt_emit_stream *s, const struct encoded *e)
-{
-	struct pt_emit *m = s->emit;
-	struct pt_graph_sums more = e->runs->sums;
-	uint32_t n, count = e->runs->count;
-
-	/* The first one: who runs may be new to the call stacks, and the slice to the records. */
-	put_one(s, e, 0, &more);
-	for (uint32_t i = 1; i < count && !m->failed; i += n) {
-		n = m->calls ? pt_calls_room(m->stacks) : count - i;
-		if (!n) { /* this one makes room */
-			put_one(s, e, i, &more);
-			n = 1;
-			continue;
-		}
-		if (n > count - i)
-			n = count - i;
-		if (!put_encoded(s, e, i, i + n))
-			return;
-		m->runs += n;
-		m->encoded_runs += n;
-	}
-	m->branches += more.edges;
-	s->slice_branches += more.edges;
-	s->not_taken += more.not_taken;
-	ptr_count_runs(m->writer, 0, more.edges);
+		pt_emit_run(s, &runs[i]);
 }
 
 static bool on_encoded_runs(void *arg, const struct pt_flow *f, const struct pt_flow_encoded_runs *runs)
 {
-	struct pt_emit_stream *s = arg;
-	const struct pt_emit *m = s->emit;
-	const struct encoded e = {m->graph, runs, s->slice};
-
 	(void)f;
-	if (s->skipped || s->emulated.reading || m->failed || m->text || m->sums || !m->definitions ||
-	    (s->runs_wanted && m->vm->reads_runs(m->vm_arg, s)))
-		return false;
-	put_all(s, &e);
-	return true;
+	return pt_emit_encoded_runs(arg, runs);
 }
 
 void pt_emit_who(struct pt_emit_stream *s)

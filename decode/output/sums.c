@@ -5,15 +5,15 @@
 #include <stdlib.h>
 
 #include "decode/code/huge_pages.h"
+#include "decode/flow/stretch.h"
 #include "decode/output/calls.h"
 #include "schema/array.h"
 #include "schema/hash.h"
 
 /* Of a path of the graph. number 0: it was not executed since the last recycling. */
 struct path_sum {
-	alignas(64) uint64_t runs; /* a cache line */
-	uint64_t repeats, insn_timed;
-	double cycles;
+	alignas(64) uint64_t runs;	      /* a cache line */
+	uint64_t repeats, insn_timed, cycles; /* cycles: as in struct pt_flow_path_sum */
 	uint32_t number, machine;
 	uint32_t interrupts; /* bit n: edge n is an interrupt whose handler was seen */
 };
@@ -24,19 +24,14 @@ struct slice_sum {
 	struct ptr_slice_end end;
 };
 
-/* Runs of a stretch that are kept to divide its cycles; those of a longer one get none (as in pt-load's
- * slices). */
-#define STRETCH_MAX 4096
-
 struct stretch_run {
 	uint32_t path, repeats;
 };
 
 struct pt_stretch {
 	struct pt_stretch *next;
-	size_t count; /* STRETCH_MAX + 1: given up */
-	uint64_t insns;
-	struct stretch_run *runs;
+	size_t count;		  /* PT_STRETCH_RUNS + 1: given up */
+	struct stretch_run *runs; /* to divide its cycles among */
 	size_t room;
 };
 
@@ -103,7 +98,6 @@ static struct pt_stretch *stretch_of(struct pt_sums *u, struct pt_emit_stream *s
 static void stretch_reset(struct pt_stretch *stretch)
 {
 	stretch->count = 0;
-	stretch->insns = 0;
 }
 
 /* Nothing of it is divided: it is too long, or not all of it is here. */
@@ -112,20 +106,24 @@ static void stretch_give_up(struct pt_stretch *stretch)
 	free(stretch->runs);
 	stretch->runs = NULL;
 	stretch->room = 0;
-	stretch->count = STRETCH_MAX + 1;
+	stretch->count = PT_STRETCH_RUNS + 1;
+}
+
+static bool gave_up(const struct pt_stretch *stretch)
+{
+	return stretch->count > PT_STRETCH_RUNS;
 }
 
 /* Shares the cycles of so many instructions out to those of the path's that are among them. */
 static void time_path(struct pt_sums *u, uint32_t path, uint64_t insns, double cycles_per_insn)
 {
 	u->paths[path].insn_timed += insns;
-	u->paths[path].cycles += (double)insns * cycles_per_insn;
+	u->paths[path].cycles += pt_cycles_share(insns, cycles_per_insn);
 }
 
-static void stretch_add(struct pt_emit *m, struct pt_stretch *stretch, const struct pt_flow_run *run,
-			uint64_t insns)
+static void stretch_add(struct pt_emit *m, struct pt_stretch *stretch, uint32_t path, uint32_t repeats)
 {
-	if (stretch->count >= STRETCH_MAX) {
+	if (stretch->count >= PT_STRETCH_RUNS) {
 		stretch_give_up(stretch);
 		return;
 	}
@@ -133,24 +131,47 @@ static void stretch_add(struct pt_emit *m, struct pt_stretch *stretch, const str
 		pt_emit_no_memory(m, "sums");
 		return;
 	}
-	stretch->runs[stretch->count++] = (struct stretch_run){.path = run->path, .repeats = run->repeats};
-	stretch->insns += insns;
+	stretch->runs[stretch->count++] = (struct stretch_run){path, repeats};
+}
+
+static uint64_t insns_of(const struct pt_sums *u, const struct stretch_run *r)
+{
+	return (uint64_t)r->repeats * u->emit->graph->paths[r->path].insns;
 }
 
 /* Shares the cycles out among the runs of the stretch, by their instructions. */
 static void divide(struct pt_sums *u, struct pt_stretch *stretch, uint64_t cycles)
 {
-	if (stretch->count <= STRETCH_MAX && stretch->insns) {
-		double per_insn = (double)cycles / (double)stretch->insns;
+	uint64_t insns = 0;
+	size_t count = gave_up(stretch) ? 0 : stretch->count;
 
-		for (size_t i = 0; i < stretch->count; i++) {
-			const struct stretch_run *r = &stretch->runs[i];
-			uint64_t insns = (uint64_t)r->repeats * u->emit->graph->paths[r->path].insns;
-
-			time_path(u, r->path, insns, per_insn);
-		}
-	}
+	for (size_t i = 0; i < count; i++)
+		insns += insns_of(u, &stretch->runs[i]);
+	for (size_t i = 0; i < count && insns; i++)
+		time_path(u, stretch->runs[i].path, insns_of(u, &stretch->runs[i]),
+			  (double)cycles / (double)insns);
 	stretch_reset(stretch);
+}
+
+/* One more run: of that path, which may be another graph's in *run. */
+static void time_run(struct pt_sums *u, struct pt_emit_stream *s, const struct pt_flow_run *run,
+		     uint32_t path)
+{
+	struct pt_stretch *stretch = s->stretch ? s->stretch : stretch_of(u, s);
+	const struct stretch_run one = {path, run->repeats};
+	uint64_t insns;
+
+	if (!stretch)
+		return;
+	if (run->cyc_count == PTR_UNKNOWN) {
+		if (!gave_up(stretch))
+			stretch_add(u->emit, stretch, path, run->repeats);
+	} else if (stretch->count) {
+		stretch_add(u->emit, stretch, path, run->repeats);
+		divide(u, stretch, run->cyc_count);
+	} else if ((insns = insns_of(u, &one))) {
+		time_path(u, path, insns, (double)run->cyc_count / (double)insns);
+	}
 }
 
 void pt_sums_begin(struct pt_sums *u, struct pt_emit_stream *s)
@@ -215,30 +236,53 @@ static void begin_path(struct pt_sums *u, struct path_sum *sum, const struct pt_
 
 void pt_sums_run(struct pt_sums *u, struct pt_emit_stream *s, const struct pt_flow_run *run)
 {
-	struct pt_emit *m = u->emit;
 	struct path_sum *sum = &u->paths[run->path];
-	struct pt_stretch *stretch;
-	uint64_t insns;
 
 	if (!sum->number)
 		begin_path(u, sum, s, run->path);
 	sum->runs++;
 	sum->repeats += run->repeats;
 	if (sum->interrupts)
-		put_interrupts(m, s, sum, run);
-	insns = (uint64_t)run->repeats * m->graph->paths[run->path].insns;
-	stretch = s->stretch ? s->stretch : stretch_of(u, s);
-	if (!stretch)
-		return;
-	if (run->cyc_count == PTR_UNKNOWN) {
-		if (stretch->count <= STRETCH_MAX)
-			stretch_add(m, stretch, run, insns);
-	} else if (stretch->count) {
-		stretch_add(m, stretch, run, insns);
-		divide(u, stretch, run->cyc_count);
-	} else if (insns) {
-		time_path(u, run->path, insns, (double)run->cyc_count / (double)insns);
+		put_interrupts(u->emit, s, sum, run);
+	time_run(u, s, run, run->path);
+}
+
+#define SUMS_AHEAD 8
+
+static void add_sums(struct pt_sums *u, const struct pt_emit_stream *s,
+		     const struct pt_flow_encoded_runs *runs)
+{
+	for (uint32_t i = 0; i < runs->path_sum_count; i++) {
+		const struct pt_flow_path_sum *add = &runs->path_sums[i];
+		struct path_sum *sum = &u->paths[add->path];
+
+		if (i + SUMS_AHEAD < runs->path_sum_count)
+			__builtin_prefetch(&u->paths[add[SUMS_AHEAD].path], 1);
+		if (!sum->number)
+			begin_path(u, sum, s, add->path);
+		sum->runs += add->runs;
+		sum->repeats += add->repeats;
+		sum->insn_timed += add->insn_timed;
+		sum->cycles += add->cycles;
 	}
+}
+
+/* Those that are in a stretch with runs before or after. */
+static void time_runs(struct pt_sums *u, struct pt_emit_stream *s, const struct pt_flow_encoded_runs *runs,
+		      uint32_t from, uint32_t to)
+{
+	for (; from < to; from++) {
+		if (!runs->has_cyc && s->stretch && gave_up(s->stretch))
+			return;
+		time_run(u, s, &runs->runs[from], runs->paths[from]);
+	}
+}
+
+void pt_sums_runs(struct pt_sums *u, struct pt_emit_stream *s, const struct pt_flow_encoded_runs *runs)
+{
+	add_sums(u, s, runs);
+	time_runs(u, s, runs, 1, runs->timed_from);
+	time_runs(u, s, runs, runs->timed_to, runs->count);
 }
 
 void pt_sums_fetch(const struct pt_sums *u, const struct pt_flow_run *runs, uint32_t n)
@@ -256,7 +300,7 @@ static void put_path(struct pt_sums *u, uint32_t i)
 				       .runs = sum->runs,
 				       .repeats = sum->repeats,
 				       .insn_timed = sum->insn_timed,
-				       .cycles = sum->cycles};
+				       .cycles = (double)sum->cycles / PT_CYCLE_SHARES};
 
 	if (!m->failed)
 		pt_emit_put(m, ptr_put_path_sum(m->writer, &r, m->graph->path_counts[i], &m->error));

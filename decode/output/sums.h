@@ -21,6 +21,8 @@ void pt_sums_destroy(struct pt_sums *sums);	      /* NULL is fine */
 void pt_sums_fetch(const struct pt_sums *sums, const struct pt_flow_run *runs, uint32_t n);
 /* A run that is not written. Its interrupts are, where the level has them. */
 void pt_sums_run(struct pt_sums *sums, struct pt_emit_stream *s, const struct pt_flow_run *run);
+/* Of runs that another thread has summed up, all but the first one: at the level "sums". */
+void pt_sums_runs(struct pt_sums *sums, struct pt_emit_stream *s, const struct pt_flow_encoded_runs *runs);
 /* A run that is written: a stretch of cycles (struct ptr_run) of which a part was summed up is nobody's.
  * False: it ends such a one. */
 bool pt_sums_written_run(struct pt_sums *sums, struct pt_emit_stream *s, const struct pt_flow_run *run);

@@ -25,6 +25,7 @@ void pt_session_segments_start(struct session *s)
 	const struct pt_segment_config config = {
 	    .no_tnt = ptc_meta_number(s->meta, "pt_config", 0) & PT_RTIT_DIS_TNT,
 	    .stats = o->stats,
+	    .sums = o->detail == PTR_DETAIL_SUMS,
 	    .store = s->store,
 	    .graph_bytes = o->graph_bytes,
 	    .graphs = o->threads,
@@ -34,7 +35,8 @@ void pt_session_segments_start(struct session *s)
 	    .threads = o->threads - 1,
 	    .job_bytes = o->segment_bytes ? o->segment_bytes : PT_SEGMENTS_JOB_BYTES,
 	    .every_other = o->threads == 2,
-	    .encodes = o->definitions && o->detail == PTR_DETAIL_BRANCHES && !o->text,
+	    .encodes = o->definitions && !o->text &&
+		       (o->detail == PTR_DETAIL_BRANCHES || o->detail == PTR_DETAIL_SUMS),
 	    .waits = o->segments_wait,
 	    .meanwhile = o->calls ? pt_calls_help : NULL,
 	    .meanwhile_arg = s->emit.stacks,
