@@ -189,8 +189,7 @@ static uint64_t host_tsc_of(const struct pt_segment_vmcs *v, uint64_t guest_tsc,
 			     (uint64_t)v->tsc_offset;
 	int64_t since = (int64_t)((guest_tsc - guest_now) << 8) >> 8;
 
-	return now_tsc +
-	       (uint64_t)(int64_t)(((__int128)since << PT_SEGMENT_RATIO_BITS) / (__int128)v->tsc_ratio);
+	return now_tsc + (uint64_t)((__int128)since * ((__int128)1 << PT_SEGMENT_RATIO_BITS) / v->tsc_ratio);
 }
 
 /* By the TMA after it; of a packet without one nothing is expected. The CTC repeats every few milliseconds: when

@@ -77,7 +77,7 @@ static int64_t ticks_to(const struct pt_clock *c, uint32_t ctc)
 
 static uint64_t at_ticks(const struct pt_clock *c, int64_t ticks)
 {
-	return ticks < 0 ? c->ctc_tsc - (ctc_to_tsc(c, (uint64_t)-ticks) - c->ctc_tsc)
+	return ticks < 0 ? c->ctc_tsc - (ctc_to_tsc(c, 0 - (uint64_t)ticks) - c->ctc_tsc)
 			 : ctc_to_tsc(c, (uint64_t)ticks);
 }
 
@@ -91,14 +91,17 @@ bool pt_clock_at(const struct pt_clock *c, uint32_t ctc, uint32_t fast, uint64_t
 
 bool pt_clock_near(const struct pt_clock *c, uint32_t ctc, uint32_t fast, uint64_t about_tsc, uint64_t *ret)
 {
-	int64_t round = (int64_t)pt_clock_ctc_round(c), ticks, missing;
+	int64_t round = (int64_t)pt_clock_ctc_round(c), ticks;
+	__int128 missing, there;
 
 	if (!c->have_ctc || !round)
 		return false;
 	ticks = ticks_to(c, ctc);
 	missing = (int64_t)(about_tsc - at_ticks(c, ticks));
-	ticks += (missing + (missing < 0 ? -round : round) / 2) / round * (1 << 16);
-	*ret = at_ticks(c, ticks) + fast;
+	there = ticks + (missing + (missing < 0 ? -round : round) / 2) / round * (1 << 16);
+	if (there != (int64_t)there) /* a time that no clock can have */
+		return false;
+	*ret = at_ticks(c, (int64_t)there) + fast;
 	return true;
 }
 
