@@ -410,8 +410,8 @@ static bool feed_guest_psb(struct pt_segment_decoder *d, const struct passed_psb
 }
 
 /*
- * The flow has passed a PSB+ in a guest, which ends before `begin`. What it was before, which may well be wrong,
- * matters no more: a segment begins with a new flow. False: it does not.
+ * The flow has passed a PSB+ in a guest, which ends before `begin`. What it was before, which may well be
+ * wrong, matters no more: a segment begins with a new flow. False: it does not.
  */
 static bool begin_at_guest_psb(struct pt_segment_decoder *d, const struct passed_psb *passed,
 			       const uint8_t *begin)

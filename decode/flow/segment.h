@@ -24,6 +24,9 @@
  *     the flow      ---------------> takes over    -> decodes   -> takes over, if it is then as expected
  *     other thread                 |-- segment 1 --|            |-- segment 2 --
  *
+ * At a PSB in a guest the packets say the guest's time only, and the host's is one more expectation (struct
+ * pt_segment_vmcs). Where a segment's flow comes to such a PSB, another segment begins after it.
+ *
  * All of the flow's state is compared at a segment's begin. So an expectation may be wrong: that costs time,
  * and nothing else.
  *
@@ -158,8 +161,8 @@ pt_segment_numbers_create(const struct pt_segment_decoder *d); /* NULL: no memor
 void pt_segment_numbers_destroy(struct pt_segment_numbers *n); /* NULL is fine */
 void pt_segment_numbers_forget(struct pt_segment_numbers *n);
 
-/* Encodes runs of the segments, or sums them up, made by the numbers' decoder: of paths that the flow's thread has
- * said record numbers of by then. In the decoder's thread, at any time. */
+/* Encodes runs of the segments, or sums them up, made by the numbers' decoder: of paths that the flow's thread
+ * has said record numbers of by then. In the decoder's thread, at any time. */
 void pt_segment_encode(struct pt_segment *segment, struct pt_segment_numbers *numbers);
 
 enum pt_segment_taken {

@@ -192,8 +192,8 @@ static uint64_t host_tsc_of(const struct pt_segment_vmcs *v, uint64_t guest_tsc,
 	return now_tsc + (uint64_t)((__int128)since * ((__int128)1 << PT_SEGMENT_RATIO_BITS) / v->tsc_ratio);
 }
 
-/* By the TMA after it; of a packet without one nothing is expected. The CTC repeats every few milliseconds: when
- * it was is known by the guest's clock. */
+/* By the TMA after it; of a packet without one nothing is expected. The CTC repeats every few milliseconds:
+ * when it was is known by the guest's clock. */
 static uint64_t on_guest_tsc(void *arg, struct pt_flow *f, const struct pt_tsc_packet *packet)
 {
 	const struct pt_segment_decoder *d = arg;

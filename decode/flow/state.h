@@ -255,8 +255,8 @@ struct pt_flow {
 	struct flow_return_stack host_stack; /* the stack at the VM entry */
 	struct flow_places *places;	     /* while detached (flow.c) */
 	uint32_t touched; /* how often it was changed by something else than packets (segment.h) */
-	/* For segment.c: an edge from the kernel's code was in the user's, or would have been; stack.user was to
-	 * be read, and is unseen. */
+	/* For segment.c: an edge from the kernel's code was in the user's, or would have been; stack.user was
+	 * to be read, and is unseen. */
 	bool user_wanted, unseen_wanted;
 };
 

@@ -2,8 +2,8 @@
  * stretch.h - whose the cycles of a stretch of runs are.
  *
  * A run's cyc_count is of all runs since the last one that has one: a stretch. In sums of paths (struct
- * ptr_path_sum) these are shared out by instructions, in parts of a cycle that are whole numbers, so that they may
- * be added up in any order:
+ * ptr_path_sum) these are shared out by instructions, in parts of a cycle that are whole numbers, so that they
+ * may be added up in any order:
  *
  *     runs        a     b     c        d     e
  *     insns       10    20    10       5     5

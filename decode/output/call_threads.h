@@ -36,8 +36,8 @@ struct pt_call_thread *pt_call_threads_get(struct pt_call_threads *t, const stru
 
 /*
  * The guest's thread runs on the host's. True when both are of one shard. Else some threads must go over to
- * another shard: when no shard is at work, pt_call_threads_join() lets them, and asks `move` to move the stack of
- * each, which is of its old shard still.
+ * another shard: when no shard is at work, pt_call_threads_join() lets them, and asks `move` to move the stack
+ * of each, which is of its old shard still.
  */
 bool pt_call_threads_joined(struct pt_call_thread *guest, struct pt_call_thread *host);
 void pt_call_threads_join(struct pt_call_threads *t, struct pt_call_thread *guest,

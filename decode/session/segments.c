@@ -457,8 +457,8 @@ static void count_use(struct pt_segment_jobs *jobs, const struct pt_segment_job 
 }
 
 /*
- * With one thread besides the session's: not before the flow has seen a packet, for what it assumes would mostly
- * be wrong (CYC packets, what they time). And it is for nothing when all wait for who reads the records.
+ * With one thread besides the session's: not before the flow has seen a packet, for what it assumes would
+ * mostly be wrong (CYC packets, what they time). And it is for nothing when all wait for who reads the records.
  */
 static bool pays(const struct pt_segments *p, const struct stream *st)
 {

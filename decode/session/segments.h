@@ -4,10 +4,11 @@
  *
  * AUX data that has come is cut into jobs, at PSBs. The next few of each stream wait for the threads, with what
  * the stream's flow follows now in the host as their assumption, and the process that the job's PSB+ shows by
- * its CR3, if it is known; in a guest, what is known of it by its VMCS and CR3. When the flow comes to a job's begin, and to the begin of each
- * of its segments, it takes over what was made of it. A job that no thread has begun then is the flow's own
- * to decode, so that the session's thread never waits for work that it can do. Of a stream whose assumptions
- * are mostly wrong, as where new processes begin all the time, most jobs are left to the flow.
+ * its CR3, if it is known; in a guest, what is known of it by its VMCS and CR3. When the flow comes to a job's
+ * begin, and to the begin of each of its segments, it takes over what was made of it. A job that no thread has
+ * begun then is the flow's own to decode, so that the session's thread never waits for work that it can do. Of
+ * a stream whose assumptions are mostly wrong, as where new processes begin all the time, most jobs are left to
+ * the flow.
  */
 #ifndef DECODE_SESSION_SEGMENTS_H
 #define DECODE_SESSION_SEGMENTS_H
