@@ -1,5 +1,5 @@
-/* changed_aux.c - changed_aux BYTES SEED CONTAINER: the same container, but of each BYTES of its AUX data one byte
- * is another one, to standard output. */
+/* changed_aux.c - changed_aux BYTES SEED CONTAINER: the same container, but of each BYTES of its AUX data one
+ * byte is another one, to standard output. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -160,7 +160,8 @@ static void rounds(void)
 
 		check(pt_clock_near(&c, 0x10, 5, there, &tsc), "there");
 		check_same(tsc, there + 5, "... exactly");
-		check(pt_clock_near(&c, 0x10, 5, there + round / 2 - 80, &tsc), "nearly half a round earlier");
+		check(pt_clock_near(&c, 0x10, 5, there + round / 2 - 80, &tsc),
+		      "nearly half a round earlier");
 		check_same(tsc, there + 5, "... the same");
 		check(pt_clock_near(&c, 0x10, 5, there - round / 2 + 80, &tsc), "nearly half a round later");
 		check_same(tsc, there + 5, "... the same");
