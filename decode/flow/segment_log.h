@@ -21,7 +21,8 @@ struct segment_span {
 struct pt_kept_runs {
 	unsigned users;
 	struct pt_flow_run *runs;
-	uint32_t *paths; /* parallel, in the flow's graph; 0 unknown */
+	uint32_t *paths;  /* parallel, in the flow's graph; 0 unknown */
+	uint64_t *cycles; /* parallel, as in struct pt_flow_encoded_runs; NULL: there are no CYC packets */
 	struct ptr_runs records;
 	struct segment_span *spans;
 	size_t span_count, span_room;

@@ -131,6 +131,7 @@ static bool encode(struct encoder *en, size_t i, const struct path_info *info)
 	struct pt_kept_runs *kept = en->kept;
 	const struct pt_flow_run *run = &kept->runs[i];
 	struct pt_flow_encoded_runs *e = &en->span.encoded;
+	bool has_cyc = run->cyc_count != PTR_UNKNOWN;
 	const struct ptr_run r = {.tsc = run->tsc,
 				  .timing = (enum ptr_timing)run->timing,
 				  .path = info->number,
@@ -143,17 +144,20 @@ static bool encode(struct encoder *en, size_t i, const struct path_info *info)
 		    (struct segment_span){.first = i,
 					  .encoded = {.runs = run,
 						      .paths = &kept->paths[i],
+						      .cycles = kept->cycles ? &kept->cycles[i] : NULL,
 						      .records = en->numbers->sum_at ? NULL : &kept->records,
 						      .records_from = kept->records.count,
 						      .kept = kept}};
-	if (e->records && ptr_runs_add(&kept->records, &r) < 0)
+	if ((e->records && ptr_runs_add(&kept->records, &r) < 0) || (has_cyc && !kept->cycles))
 		return false;
 	kept->paths[i] = info->path;
 	if (info->count)
 		e->last_taken = e->count;
 	else if (!e->sums.edges)
 		e->last_taken = e->count + 1;
-	e->has_cyc |= run->cyc_count != PTR_UNKNOWN;
+	e->has_cyc |= has_cyc;
+	if (kept->cycles)
+		kept->cycles[i] = (e->count ? kept->cycles[i - 1] : 0) + (has_cyc ? run->cyc_count : 0);
 	add_sums(en->segment->graph, run, info, &e->sums);
 	e->count++;
 	return true;
@@ -201,11 +205,17 @@ static bool encode_segment(struct encoder *en)
 static struct pt_kept_runs *kept_create(struct pt_segment *s, uint64_t generation)
 {
 	struct pt_kept_runs *kept = calloc(1, sizeof *kept);
+	/* What comes after the last checkpoint is not taken over. */
+	bool has_cyc = s->checkpoints[s->checkpoint_count - 1].flow.timing.has_cyc;
 
 	if (!kept)
 		return NULL;
 	kept->paths = calloc(s->run_count, sizeof *kept->paths);
-	if (!kept->paths) {
+	if (has_cyc)
+		kept->cycles = calloc(s->run_count, sizeof *kept->cycles);
+	if (!kept->paths || (has_cyc && !kept->cycles)) {
+		free(kept->paths);
+		free(kept->cycles);
 		free(kept);
 		return NULL;
 	}
@@ -276,6 +286,7 @@ void pt_runs_release(struct pt_kept_runs *kept)
 	ptr_runs_deinit(&kept->records);
 	free(kept->runs);
 	free(kept->paths);
+	free(kept->cycles);
 	free(kept->spans);
 	free(kept->path_sums);
 	free(kept);

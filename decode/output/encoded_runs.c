@@ -43,15 +43,17 @@ static void count_others(const struct encoded *e)
 	s->not_taken += e->more.not_taken;
 }
 
+/* Those in [from, to), from > 0. */
 static void count_cycles(const struct encoded *e, uint32_t from, uint32_t to)
 {
 	struct pt_emit_stream *s = e->stream;
+	const struct pt_flow_encoded_runs *runs = e->runs;
 
-	for (uint32_t i = from; i < to && e->runs->has_cyc; i++)
-		if (e->runs->runs[i].cyc_count != PTR_UNKNOWN) {
-			s->cycles += e->runs->runs[i].cyc_count;
-			s->has_cyc = true;
-		}
+	if (!runs->has_cyc)
+		return;
+	for (uint32_t i = from; i < to && !s->has_cyc; i++)
+		s->has_cyc = runs->runs[i].cyc_count != PTR_UNKNOWN;
+	s->cycles += runs->cycles[to - 1] - runs->cycles[from - 1];
 }
 
 /* How many from i on fit into what the call stacks get next; 0: none. */
