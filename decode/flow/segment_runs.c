@@ -230,7 +230,7 @@ static struct pt_kept_runs *kept_create(struct pt_segment *s, uint64_t generatio
 /* What they are in does not move any more. */
 static void place_sums(struct pt_kept_runs *kept)
 {
-	for (size_t i = 0; i < kept->span_count; i++)
+	for (size_t i = 0; kept->path_sums && i < kept->span_count; i++)
 		kept->spans[i].encoded.path_sums = kept->path_sums + kept->spans[i].path_sums;
 }
 
