@@ -22,10 +22,11 @@ static const char no_beginning[] =
 void pt_session_segments_start(struct session *s)
 {
 	const struct pt_session_options *o = s->options;
+	bool sums = o->detail == PTR_DETAIL_SUMS && !o->detail_time;
 	const struct pt_segment_config config = {
 	    .no_tnt = ptc_meta_number(s->meta, "pt_config", 0) & PT_RTIT_DIS_TNT,
 	    .stats = o->stats,
-	    .sums = o->detail == PTR_DETAIL_SUMS,
+	    .sums = sums,
 	    .store = s->store,
 	    .graph_bytes = o->graph_bytes,
 	    .graphs = o->threads,
@@ -35,8 +36,7 @@ void pt_session_segments_start(struct session *s)
 	    .threads = o->threads - 1,
 	    .job_bytes = o->segment_bytes ? o->segment_bytes : PT_SEGMENTS_JOB_BYTES,
 	    .every_other = o->threads == 2,
-	    .encodes = o->definitions && !o->text &&
-		       (o->detail == PTR_DETAIL_BRANCHES || o->detail == PTR_DETAIL_SUMS),
+	    .encodes = o->definitions && !o->text && (o->detail == PTR_DETAIL_BRANCHES || sums),
 	    .waits = o->segments_wait,
 	    .meanwhile = o->calls ? pt_calls_help : NULL,
 	    .meanwhile_arg = s->emit.stacks,
