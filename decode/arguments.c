@@ -52,7 +52,7 @@ static int set_time(void *arg, const char *value, struct pt_error *e)
 		       "--time '%s': expected A..B, as in 1.5..1.6, +10ms.., ..1000000tsc", value);
 }
 
-/* LEVEL[,branches@A..B] */
+/* LEVEL[,branches@A..B|slowest] */
 static int set_detail(void *arg, const char *value, struct pt_error *e)
 {
 	static const char all[] = ",branches@";
@@ -65,13 +65,16 @@ static int set_detail(void *arg, const char *value, struct pt_error *e)
 		if (strlen(name) != n || strncmp(name, value, n) != 0)
 			continue;
 		a->detail = (enum ptr_detail)i;
-		if (!value[n] || (!strncmp(value + n, all, sizeof all - 1) &&
-				  pt_selection_set_time(&a->detail_time, value + n + sizeof all - 1)))
+		a->detail_slowest = !strcmp(value + n, ",branches@slowest");
+		if (!value[n] || a->detail_slowest ||
+		    (!strncmp(value + n, all, sizeof all - 1) &&
+		     pt_selection_set_time(&a->detail_time, value + n + sizeof all - 1)))
 			return 0;
 	}
 	return pt_fail(
 	    e, PT_ERR_USAGE, PT_NO_OFFSET,
-	    "--detail '%s': expected branches, calls, vm or sums, as in vm, or vm,branches@+1ms..+2ms",
+	    "--detail '%s': expected branches, calls, vm or sums, as in vm, or vm,branches@+1ms..+2ms, or "
+	    "vm,branches@slowest",
 	    value);
 }
 
@@ -154,12 +157,11 @@ static const struct pt_option options[] = {
      FLAG(used_code)},
     {"stats", 0, NULL, "print counts to standard error (with --null or -o: to standard output)", FLAG(stats)},
     {"no-calls", 0, NULL, "do not build call stacks", FLAG(no_calls)},
-    {"detail", 0, "LEVEL[,branches@A..B]",
+    {"detail", 0, "LEVEL[,branches@A..B|slowest]",
      "what is written: branches (all, the default); calls, without branches; vm, without calls: who ran, VM "
      "exits, "
      "interrupts; or sums, of paths, functions, call paths, threads: what is left out is summed up. Of the "
-     "time A..B, as in "
-     "--time, all",
+     "time A..B, as in --time, all; or of the slowest VM exit, which is looked for first: in a file",
      .set = set_detail},
 
     PT_OPTION_HEADING("\nWhat is decoded:"),

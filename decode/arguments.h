@@ -27,6 +27,7 @@ struct pt_arguments {
 	const char *fields; /* of text or insns; NULL: the usual ones */
 	enum ptr_detail detail;
 	struct pt_selection detail_time; /* its from and to: of which all is written; neither given: none */
+	bool detail_slowest;		 /* that is the time of the slowest VM exit, which is to be found */
 	unsigned mode;			 /* of output */
 	bool stats, no_calls, quiet, verbose;
 

@@ -247,24 +247,75 @@ static void find_path(const struct pt_arguments *a, int in, char ret[PATH_MAX])
 	ret[n > 0 && n < PATH_MAX - 1 ? n : 0] = 0;
 }
 
+static struct pt_session_options session_options(const struct pt_arguments *a)
+{
+	const bool records = !writes_lines(a);
+
+	return (struct pt_session_options){.calls = !a->no_calls && records,
+					   .definitions = records,
+					   .stats = a->stats,
+					   .graph_bytes = (size_t)a->memory_mb << 20,
+					   .threads = threads(a),
+					   .guest_code = a->guest_code,
+					   .include_self = a->include_self,
+					   .from_psb = a->from_psb,
+					   .used_code = a->used_code ? stdout : NULL,
+					   .detail = a->detail,
+					   .selection = &a->selection,
+					   .quick = a->quick,
+					   .tsc_offsets = &a->tsc_offsets};
+}
+
+static int run_without_output(const struct pt_arguments *a, struct ptc_reader *reader,
+			      struct pt_session_result *result, struct pt_error *e)
+{
+	struct pt_session_options options = session_options(a);
+	struct ptr_writer *w = ptr_writer_create(PTR_NO_FILE, NULL, e);
+	int r;
+
+	options.detail = PTR_DETAIL_VM;
+	options.calls = options.stats = false;
+	r = w ? pt_session_run(reader, w, &options, result, e) : -1;
+	ptr_writer_destroy(w);
+	return r;
+}
+
+/* --detail LEVEL,branches@slowest: decodes the file at `in`, which stands at its begin again then, for the time
+ * of which all is to be written. */
+static int find_slowest(struct pt_arguments *a, int in, struct pt_error *e)
+{
+	off_t begin = a->guests.count ? -1 : lseek(in, 0, SEEK_CUR);
+	struct pt_session_result result = {0};
+	struct ptc_reader *reader;
+	int r;
+
+	if (begin < 0)
+		return pt_fail(
+		    e, PT_ERR_USAGE, PT_NO_OFFSET,
+		    "branches@slowest decodes twice, so the container must be a file: write it to one, or "
+		    "join it with its guests by pt-capture merge");
+	reader = ptc_reader_create(in, e);
+	r = reader ? run_without_output(a, reader, &result, e) : -1;
+	ptc_reader_destroy(reader);
+	if (r < 0)
+		return -1;
+	if (lseek(in, begin, SEEK_SET) < 0)
+		return pt_fail_errno(e, "cannot read the container a second time");
+	if (!result.slowest_entry_tsc)
+		return pt_fail(
+		    e, PT_ERR_USAGE, PT_NO_OFFSET,
+		    "branches@slowest: no VM exit has both its times; --detail %s writes what there is",
+		    ptr_detail_name(a->detail));
+	a->detail_time.from = (struct pt_time_bound){true, false, true, result.slowest_exit_tsc};
+	a->detail_time.to = (struct pt_time_bound){true, false, true, result.slowest_entry_tsc + 1};
+	return 0;
+}
+
 /* Into w, or as lines to standard output. */
 static int run_session(const struct pt_arguments *a, struct ptc_reader *reader, int in, struct ptr_writer *w,
 		       struct pt_session_result *result, struct pt_error *e)
 {
-	const bool records = !writes_lines(a);
-	struct pt_session_options options = {.calls = !a->no_calls && records,
-					     .definitions = records,
-					     .stats = a->stats,
-					     .graph_bytes = (size_t)a->memory_mb << 20,
-					     .threads = threads(a),
-					     .guest_code = a->guest_code,
-					     .include_self = a->include_self,
-					     .from_psb = a->from_psb,
-					     .used_code = a->used_code ? stdout : NULL,
-					     .detail = a->detail,
-					     .selection = &a->selection,
-					     .quick = a->quick,
-					     .tsc_offsets = &a->tsc_offsets};
+	struct pt_session_options options = session_options(a);
 	struct lines lines = {0};
 	char path[PATH_MAX];
 	int r = lines_create(a, &lines, e);
@@ -363,6 +414,8 @@ int main(int argc, char **argv)
 		return output_flush(stdout, "to standard output", &e) < 0 ? fail(&e) : 0;
 	}
 	if (open_input(&a, &in, &e) < 0)
+		return fail(&e);
+	if (a.detail_slowest && find_slowest(&a, in, &e) < 0)
 		return fail(&e);
 	reader = ptc_reader_create(in, &e);
 	if (!reader) {

@@ -34,6 +34,7 @@ static void sum_up(struct session *s)
 	r->runs = s->emit.runs;
 	r->encoded_runs = s->emit.encoded_runs;
 	r->helped_ns = pt_calls_helped_ns(s->emit.stacks);
+	pt_vm_slowest_exit(s->vm, &r->slowest_exit_tsc, &r->slowest_entry_tsc);
 	if (s->segments)
 		r->segments = pt_segments_counts(s->segments);
 	r->incomplete = r->errors != 0;

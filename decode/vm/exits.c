@@ -47,8 +47,18 @@ static uint32_t machine_number(struct pt_vm *vm, const struct pt_vm_vcpu *vcpu)
 	return vcpu->machine ? pt_emit_machine(vm->emit, vcpu->machine) : 0;
 }
 
+static void note_slowest(struct pt_vm *vm, const struct ptr_vmexit *r)
+{
+	if (r->exit_tsc == PTR_NO_TSC || r->entry_tsc == PTR_NO_TSC || r->entry_tsc <= r->exit_tsc ||
+	    r->entry_tsc - r->exit_tsc <= vm->slowest.entry_tsc - vm->slowest.exit_tsc)
+		return;
+	vm->slowest.exit_tsc = r->exit_tsc;
+	vm->slowest.entry_tsc = r->entry_tsc;
+}
+
 static void put_exit(struct pt_vm *vm, const struct ptr_vmexit *r)
 {
+	note_slowest(vm, r);
 	if (!vm->emit->failed)
 		pt_emit_put(vm->emit, ptr_put_vmexit(vm->emit->writer, r, &vm->emit->error));
 }

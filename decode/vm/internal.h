@@ -153,6 +153,9 @@ struct pt_vm {
 	struct pt_vm_vcpu *vcpu_list;
 	struct pt_vm_stream *streams;
 	struct {
+		uint64_t exit_tsc, entry_tsc; /* both 0: there is none */
+	} slowest;			      /* of the VM exits whose entry was seen, the first such */
+	struct {
 		struct pt_vm_role *items; /* by edge number */
 		uint32_t count;
 	} roles;

@@ -54,6 +54,13 @@ struct pt_vm_clocks *pt_vm_clocks_of(struct pt_vm *vm)
 	return vm->clocks;
 }
 
+bool pt_vm_slowest_exit(const struct pt_vm *vm, uint64_t *ret_exit_tsc, uint64_t *ret_entry_tsc)
+{
+	*ret_exit_tsc = vm->slowest.exit_tsc;
+	*ret_entry_tsc = vm->slowest.entry_tsc;
+	return vm->slowest.entry_tsc != 0;
+}
+
 void pt_vm_finish(struct pt_vm *vm)
 {
 	pt_vm_close_all(vm);

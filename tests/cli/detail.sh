@@ -69,6 +69,22 @@ alike "part: calls" "SELECT call_tsc, return_tsc, symbol, insn_count FROM calls 
 check "part: the database says where" test "$(ask part "SELECT detail, detail_from_tsc, detail_until_tsc FROM trace")" = \
 	"sums|$from|$until"
 
+# All of the slowest VM exit, which is found first: from the exit to the entry after it.
+read -r from until < <(ask branches "SELECT tsc, tsc_end + 1 FROM vmexits WHERE tsc_end ORDER BY tsc_end - tsc DESC, id LIMIT 1" | tr '|' ' ')
+decode --detail vm,branches@slowest -j 3 "$c" | "$load" -q "$tmp/slowest.db"
+succeeded $? "the slowest exit"
+check "slowest: the database says where" test "$(ask slowest "SELECT detail, detail_from_tsc, detail_until_tsc FROM trace")" = \
+	"vm|$from|$until"
+alike "slowest: branches" "SELECT tsc_lo, cpu, machine, vcpu, tid, comm, kind, from_ip, to_ip, from_symbol, to_symbol, insn_count
+	FROM branches WHERE tsc_lo >= $from AND tsc_lo < $until" slowest
+check "slowest: no other branches" test "$(ask slowest "SELECT count(*) FROM branches WHERE tsc_lo < $from OR tsc_lo >= $until")" = 0
+decode --detail vm,branches@slowest < <(cat "$c") >"$tmp/out" 2>"$tmp/err"
+status=$?
+check "slowest: a pipe cannot be read twice: $(cat "$tmp/err")" test $status -eq 2 -a ! -s "$tmp/out"
+"$PT_BIN/pt-decode" -q --host-only --time ..+1us --detail vm,branches@slowest "$c" >"$tmp/out" 2>"$tmp/err"
+status=$?
+check "slowest: there is none: $(cat "$tmp/err")" test $status -eq 2 -a ! -s "$tmp/out"
+
 # What has no answer says so.
 query() { "$PT_BIN/pt-query" "$tmp/$1.db" "${@:2}" >"$tmp/out" 2>"$tmp/err"; }
 for q in branches-at interrupt-latency slowest-calls call-times function-latency; do
