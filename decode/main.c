@@ -302,10 +302,10 @@ static int find_slowest(struct pt_arguments *a, int in, struct pt_error *e)
 	if (lseek(in, begin, SEEK_SET) < 0)
 		return pt_fail_errno(e, "cannot read the container a second time");
 	if (!result.slowest_entry_tsc)
-		return pt_fail(
-		    e, PT_ERR_USAGE, PT_NO_OFFSET,
-		    "branches@slowest: no VM exit has both its times; --detail %s writes what there is",
-		    ptr_detail_name(a->detail));
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "branches@slowest: no VM exit has a latency that is known; --detail %s writes "
+			       "what there is",
+			       ptr_detail_name(a->detail));
 	a->detail_time.from = (struct pt_time_bound){true, false, true, result.slowest_exit_tsc};
 	a->detail_time.to = (struct pt_time_bound){true, false, true, result.slowest_entry_tsc + 1};
 	return 0;

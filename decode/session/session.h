@@ -67,7 +67,7 @@ struct pt_session_result {
 	uint64_t hash;		     /* of all branches, as ../shared/bench defines it; with stats only */
 	uint64_t stop_ip;	     /* where the last stream was when tracing stopped */
 	uint64_t self_branches;	     /* not among branches: pt-capture's own, which were left out */
-	/* Of the VM exit after which it took longest to the next entry; both 0: none has both times. */
+	/* Of the VM exit after which it took longest to the next entry; both 0: of none is that known. */
 	uint64_t slowest_exit_tsc, slowest_entry_tsc;
 	struct pt_segment_counts segments; /* what other threads have decoded ahead */
 	uint64_t encoded_runs;		   /* whose records they have encoded */

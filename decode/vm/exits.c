@@ -49,7 +49,11 @@ static uint32_t machine_number(struct pt_vm *vm, const struct pt_vm_vcpu *vcpu)
 
 static void note_slowest(struct pt_vm *vm, const struct ptr_vmexit *r)
 {
-	if (r->exit_tsc == PTR_NO_TSC || r->entry_tsc == PTR_NO_TSC || r->entry_tsc <= r->exit_tsc ||
+	/* Of these no latency is known (as pt-load has it). */
+	const uint32_t unknown = PTR_VM_BEGIN_UNSEEN | PTR_VM_END_UNSEEN | PTR_VM_GAP | PTR_VM_CONCEALED;
+
+	if (r->flags & unknown || r->exit_tsc == PTR_NO_TSC || r->entry_tsc == PTR_NO_TSC ||
+	    r->entry_tsc <= r->exit_tsc ||
 	    r->entry_tsc - r->exit_tsc <= vm->slowest.entry_tsc - vm->slowest.exit_tsc)
 		return;
 	vm->slowest.exit_tsc = r->exit_tsc;

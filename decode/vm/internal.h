@@ -154,7 +154,7 @@ struct pt_vm {
 	struct pt_vm_stream *streams;
 	struct {
 		uint64_t exit_tsc, entry_tsc; /* both 0: there is none */
-	} slowest;			      /* of the VM exits whose entry was seen, the first such */
+	} slowest;			      /* of the VM exits whose latency is known, the first such */
 	struct {
 		struct pt_vm_role *items; /* by edge number */
 		uint32_t count;

@@ -44,7 +44,7 @@ void pt_vm_finish(struct pt_vm *vm);
 /* The guests' clocks: they may be given what was found before the decode. */
 struct pt_vm_clocks *pt_vm_clocks_of(struct pt_vm *vm);
 /* Of the VM exits written so far the one after which it took longest to the next entry. False: there is none
- * whose exit and entry have times. */
+ * whose latency is known. */
 bool pt_vm_slowest_exit(const struct pt_vm *vm, uint64_t *ret_exit_tsc, uint64_t *ret_entry_tsc);
 /* A value that differs when pt_vm_events' host_time() may know a time that it did not know before. */
 uint64_t pt_vm_times_known(const struct pt_vm *vm);

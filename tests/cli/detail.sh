@@ -70,7 +70,7 @@ check "part: the database says where" test "$(ask part "SELECT detail, detail_fr
 	"sums|$from|$until"
 
 # All of the slowest VM exit, which is found first: from the exit to the entry after it.
-read -r from until < <(ask branches "SELECT tsc, tsc_end + 1 FROM vmexits WHERE tsc_end ORDER BY tsc_end - tsc DESC, id LIMIT 1" | tr '|' ' ')
+read -r from until < <(ask branches "SELECT tsc, tsc + latency_tsc + 1 FROM vmexits WHERE latency_tsc ORDER BY latency_tsc DESC, id LIMIT 1" | tr '|' ' ')
 decode --detail vm,branches@slowest -j 3 "$c" | "$load" -q "$tmp/slowest.db"
 succeeded $? "the slowest exit"
 check "slowest: the database says where" test "$(ask slowest "SELECT detail, detail_from_tsc, detail_until_tsc FROM trace")" = \
