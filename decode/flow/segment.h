@@ -87,19 +87,18 @@ struct pt_segment_machine {
 	size_t process_count;
 };
 
-#define PT_SEGMENT_RATIO_BITS 48
-
 struct pt_segment_world {
 	struct pt_segment_machine *machines; /* the host is the first */
 	size_t machine_count;
 	struct pt_segment_vmcs {
 		uint64_t vmcs;
 		size_t machine;
-		/* guest TSC = host TSC * ratio >> PT_SEGMENT_RATIO_BITS, + offset; ratio 0: not known. */
-		uint64_t tsc_ratio;
+		uint64_t tsc_ratio; /* as in struct pt_vm_span; 0: its clock is not known */
 		int64_t tsc_offset;
 	} * vmcses;
 	size_t vmcs_count;
+	/* The host's TSC at the VMCS's guest's, of which a packet has 56 bits: the one near about_tsc. */
+	uint64_t (*host_tsc)(const struct pt_segment_vmcs *vmcs, uint64_t guest_tsc, uint64_t about_tsc);
 };
 
 /* Puts the processes in order. */

@@ -182,16 +182,6 @@ static void on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition 
 		pt_flow_set_code(f, pt_segment_code_of(d, d->task->user), NULL);
 }
 
-/* The host's TSC at the guest's, of which a packet has 56 bits: the one that is nearest to now_tsc. */
-static uint64_t host_tsc_of(const struct pt_segment_vmcs *v, uint64_t guest_tsc, uint64_t now_tsc)
-{
-	uint64_t guest_now = (uint64_t)((unsigned __int128)now_tsc * v->tsc_ratio >> PT_SEGMENT_RATIO_BITS) +
-			     (uint64_t)v->tsc_offset;
-	int64_t since = (int64_t)((guest_tsc - guest_now) << 8) >> 8;
-
-	return now_tsc + (uint64_t)((__int128)since * ((__int128)1 << PT_SEGMENT_RATIO_BITS) / v->tsc_ratio);
-}
-
 /* By the TMA after it; of a packet without one nothing is expected. The CTC repeats every few milliseconds:
  * when it was is known by the guest's clock. */
 static uint64_t on_guest_tsc(void *arg, struct pt_flow *f, const struct pt_tsc_packet *packet)
@@ -206,7 +196,7 @@ static uint64_t on_guest_tsc(void *arg, struct pt_flow *f, const struct pt_tsc_p
 		return PT_CLOCK_UNKNOWN;
 	known = v && v->tsc_ratio && f->clock.tsc != PT_CLOCK_UNKNOWN
 		    ? pt_clock_near(&f->clock, packet->ctc, packet->fast,
-				    host_tsc_of(v, packet->tsc, f->clock.tsc), &host_tsc)
+				    d->task->world->host_tsc(v, packet->tsc, f->clock.tsc), &host_tsc)
 		    : pt_clock_at(&f->clock, packet->ctc, packet->fast, &host_tsc);
 	return known ? host_tsc : PT_CLOCK_UNKNOWN;
 }

@@ -4,8 +4,6 @@
 #include "decode/session/internal.h"
 #include "decode/vm/span.h"
 
-_Static_assert(PT_SEGMENT_RATIO_BITS == PT_VM_RATIO_BITS, "ratios are those of spans");
-
 uint64_t pt_session_world_changes(const struct session *s)
 {
 	uint64_t changes = s->vmcs_owner_changes + pt_vm_clocks_known(pt_vm_clocks_of(s->vm));
@@ -73,6 +71,13 @@ static void add_machine(struct pt_segment_machine *to, struct pt_machine *m)
 	add_processes(to, m);
 }
 
+static uint64_t host_tsc(const struct pt_segment_vmcs *v, uint64_t guest_tsc, uint64_t about_tsc)
+{
+	const struct pt_vm_span s = {.ratio = v->tsc_ratio, .offset = v->tsc_offset};
+
+	return pt_vm_span_to_host_near(&s, guest_tsc, about_tsc);
+}
+
 /* The VMCS's clock, once it is certain. */
 static void add_clock(struct pt_segment_vmcs *to, const struct pt_vm_clock *clock)
 {
@@ -92,6 +97,7 @@ struct pt_segment_world *pt_session_world(const struct session *s)
 
 	if (!w)
 		return NULL;
+	w->host_tsc = host_tsc;
 	w->machines = calloc(n, sizeof *w->machines);
 	w->vmcses = s->vmcs_owner_count ? malloc(s->vmcs_owner_count * sizeof *w->vmcses) : NULL;
 	if (!w->machines || (s->vmcs_owner_count && !w->vmcses)) {

@@ -169,15 +169,12 @@ bool pt_vm_clock_to_host(const struct pt_vm_clock *c, uint64_t guest_tsc, uint64
 	if (about_tsc == PTR_NO_TSC) {
 		while (i > 1 && pt_vm_span_to_host(&c->spans[i - 1], guest_tsc) < c->spans[i - 1].from_tsc)
 			i--;
+		*ret = pt_vm_span_to_host(&c->spans[i - 1], guest_tsc);
 	} else {
-		uint64_t guest_about;
-
 		while (i > 1 && c->spans[i - 1].from_tsc > about_tsc)
 			i--;
-		guest_about = pt_vm_span_to_guest(&c->spans[i - 1], about_tsc);
-		guest_tsc = guest_about + (uint64_t)pt_vm_extend56(guest_tsc - guest_about);
+		*ret = pt_vm_span_to_host_near(&c->spans[i - 1], guest_tsc, about_tsc);
 	}
-	*ret = pt_vm_span_to_host(&c->spans[i - 1], guest_tsc);
 	return true;
 }
 

@@ -38,3 +38,10 @@ uint64_t pt_vm_span_to_host(const struct pt_vm_span *s, uint64_t guest_tsc)
 		return ticks;
 	return (uint64_t)((((unsigned __int128)ticks << PT_VM_RATIO_BITS) + s->ratio - 1) / s->ratio);
 }
+
+uint64_t pt_vm_span_to_host_near(const struct pt_vm_span *s, uint64_t guest_tsc, uint64_t about_tsc)
+{
+	uint64_t guest_about = pt_vm_span_to_guest(s, about_tsc);
+
+	return pt_vm_span_to_host(s, guest_about + (uint64_t)pt_vm_extend56(guest_tsc - guest_about));
+}

@@ -41,6 +41,8 @@ struct pt_vm_span {
 uint64_t pt_vm_span_to_guest(const struct pt_vm_span *s, uint64_t host_tsc);
 /* The first host TSC at which the guest's is guest_tsc. */
 uint64_t pt_vm_span_to_host(const struct pt_vm_span *s, uint64_t guest_tsc);
+/* The same, where guest_tsc has 56 bits only: the one that is nearest to the host TSC about_tsc. */
+uint64_t pt_vm_span_to_host_near(const struct pt_vm_span *s, uint64_t guest_tsc, uint64_t about_tsc);
 
 /* Gives a ratio with frac_bits of fraction PT_VM_RATIO_BITS of them; 0 is ratio 1. False: it is not from
  * PT_VM_RATIO_MIN to PT_VM_RATIO_MAX. */
