@@ -43,15 +43,13 @@ static uint64_t insns_of(const struct summing *s, uint32_t i)
 /* Shares the cycles out among the runs [from, to), which have so many instructions. */
 static void share(const struct summing *s, uint32_t from, uint32_t to, uint64_t insns, uint64_t cycles)
 {
-	double per_insn = (double)cycles / (double)insns;
-
 	if (!insns || to - from > PT_STRETCH_RUNS)
 		return;
 	for (uint32_t i = from; i < to; i++) {
 		struct pt_flow_path_sum *sum = sum_of(s, i);
 
 		sum->insn_timed += insns_of(s, i);
-		sum->cycles += pt_cycles_share(insns_of(s, i), per_insn);
+		sum->cycles += pt_cycles_share(cycles, insns_of(s, i), insns);
 	}
 }
 

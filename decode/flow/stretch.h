@@ -20,10 +20,10 @@
 /* Of a cycle. */
 #define PT_CYCLE_SHARES 65536
 
-/* The share of so many instructions, in parts of a cycle. */
-static inline uint64_t pt_cycles_share(uint64_t insns, double cycles_per_insn)
+/* The share of so many of a stretch's all_insns, in parts of a cycle. */
+static inline uint64_t pt_cycles_share(uint64_t cycles, uint64_t insns, uint64_t all_insns)
 {
-	return (uint64_t)((double)insns * cycles_per_insn * PT_CYCLE_SHARES + 0.5);
+	return (uint64_t)((double)insns * ((double)cycles / (double)all_insns) * PT_CYCLE_SHARES + 0.5);
 }
 
 #endif

@@ -170,21 +170,14 @@ static void sum_all(struct encoded *e)
 
 /* ---- All of them ------------------------------------------------------------------------------------ */
 
-/* All are records, or all are sums. */
-static bool is_as_encoded(const struct pt_emit *m, const struct pt_flow_encoded_runs *runs)
-{
-	if (runs->records)
-		return !m->sums;
-	return m->sums && m->detail.base == PTR_DETAIL_SUMS && m->detail.from_tsc >= m->detail.until_tsc;
-}
-
 bool pt_emit_encoded_runs(struct pt_emit_stream *s, const struct pt_flow_encoded_runs *runs)
 {
 	const struct pt_emit *m = s->emit;
 	struct encoded e = {s, m->graph, runs, runs->sums};
 
 	if (s->skipped || s->emulated.reading || m->failed || m->text || !m->definitions ||
-	    !is_as_encoded(m, runs) || (s->runs_wanted && m->vm->reads_runs(m->vm_arg, s)))
+	    (runs->records == NULL) != (m->sums != NULL) ||
+	    (s->runs_wanted && m->vm->reads_runs(m->vm_arg, s)))
 		return false;
 	if (runs->records)
 		put_all(&e);

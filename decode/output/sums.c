@@ -114,11 +114,11 @@ static bool gave_up(const struct pt_stretch *stretch)
 	return stretch->count > PT_STRETCH_RUNS;
 }
 
-/* Shares the cycles of so many instructions out to those of the path's that are among them. */
-static void time_path(struct pt_sums *u, uint32_t path, uint64_t insns, double cycles_per_insn)
+/* Instructions of the path, so many of all those of a stretch that took so many cycles. */
+static void time_path(struct pt_sums *u, uint32_t path, uint64_t insns, uint64_t cycles, uint64_t all_insns)
 {
 	u->paths[path].insn_timed += insns;
-	u->paths[path].cycles += pt_cycles_share(insns, cycles_per_insn);
+	u->paths[path].cycles += pt_cycles_share(cycles, insns, all_insns);
 }
 
 static void stretch_add(struct pt_emit *m, struct pt_stretch *stretch, uint32_t path, uint32_t repeats)
@@ -148,8 +148,7 @@ static void divide(struct pt_sums *u, struct pt_stretch *stretch, uint64_t cycle
 	for (size_t i = 0; i < count; i++)
 		insns += insns_of(u, &stretch->runs[i]);
 	for (size_t i = 0; i < count && insns; i++)
-		time_path(u, stretch->runs[i].path, insns_of(u, &stretch->runs[i]),
-			  (double)cycles / (double)insns);
+		time_path(u, stretch->runs[i].path, insns_of(u, &stretch->runs[i]), cycles, insns);
 	stretch_reset(stretch);
 }
 
@@ -170,7 +169,7 @@ static void time_run(struct pt_sums *u, struct pt_emit_stream *s, const struct p
 		stretch_add(u->emit, stretch, path, run->repeats);
 		divide(u, stretch, run->cyc_count);
 	} else if ((insns = insns_of(u, &one))) {
-		time_path(u, path, insns, (double)run->cyc_count / (double)insns);
+		time_path(u, path, insns, run->cyc_count, insns);
 	}
 }
 
