@@ -298,7 +298,7 @@ const uint8_t *pt_flow_fast(struct pt_flow *f, const uint8_t *p, const uint8_t *
 	bool more = true;
 
 	pt_flow_stop_recording(f);
-	if (f->timing.has_cyc)
+	if (f->clock.has_cyc)
 		return pt_flow_fast_cyc(f, p, fast_end, aux_offset);
 	while (more && p < fast_end && !f->graph->cache_full) {
 		unsigned b = *p;

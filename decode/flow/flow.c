@@ -123,7 +123,7 @@ uint64_t pt_flow_vmcs(const struct pt_flow *f)
 
 bool pt_flow_has_cyc(const struct pt_flow *f)
 {
-	return f->timing.has_cyc;
+	return f->clock.has_cyc;
 }
 
 uint64_t pt_flow_stop_ip(const struct pt_flow *f)

@@ -108,7 +108,7 @@ static bool begin_side(struct pt_flow *f, uint64_t ip, enum ptr_kind kind)
 bool pt_flow_vm_transition(struct pt_flow *f, uint64_t ip, bool traced)
 {
 	struct pt_vm_transition t = {
-	    .entry = f->side.to_nr, .vmcs = f->side.vmcs, .tsc = f->clock.tsc, .has_cyc = f->timing.has_cyc};
+	    .entry = f->side.to_nr, .vmcs = f->side.vmcs, .tsc = f->clock.tsc, .has_cyc = f->clock.has_cyc};
 	uint32_t to_nr = f->side.to_nr;
 	uint64_t to_cr3 = f->side.to_cr3;
 	bool guest_unseen;
@@ -146,7 +146,7 @@ static void concealed(struct pt_flow *f, bool entry, uint64_t host_ip)
 				     .host_ip = host_ip,
 				     .insns = f->counts.insns,
 				     .cycles = f->clock.cyc,
-				     .has_cyc = f->timing.has_cyc};
+				     .has_cyc = f->clock.has_cyc};
 
 	f->side.concealed = entry;
 	pt_flow_end_slice(f);

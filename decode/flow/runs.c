@@ -51,7 +51,7 @@ void pt_flow_end_path(struct pt_flow *f)
 	/* Without CYCs a short path is where an MTC has ended a run, at any place: nothing regular follows
 	 * it. */
 	if (f->path.len)
-		end_path(f, 0, f->timing.has_cyc ? f->path.last : 0);
+		end_path(f, 0, f->clock.has_cyc ? f->path.last : 0);
 }
 
 void pt_flow_end_path_at(struct pt_flow *f, uint64_t ip)
@@ -158,7 +158,7 @@ void pt_flow_end_slice(struct pt_flow *f)
 	f->slice.open = false;
 	pt_flow_deliver(f);
 	f->output->end(f->output_arg, f, f->clock.tsc, f->counts.insns - f->slice.insns,
-		       f->timing.has_cyc ? f->clock.cyc - f->slice.cyc : PTR_UNKNOWN);
+		       f->clock.has_cyc ? f->clock.cyc - f->slice.cyc : PTR_UNKNOWN);
 }
 
 void pt_flow_interrupt(struct pt_flow *f, bool end_slice)

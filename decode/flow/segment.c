@@ -289,8 +289,7 @@ static struct pt_flow *create_flow(struct pt_segment_decoder *d)
 		return NULL;
 	f->cyc_binding.samples = PT_CYC_BINDING_SAMPLES;
 	f->cyc_binding.times_last = d->task->times_last;
-	f->timing.has_cyc = d->task->has_cyc;
-	f->clock.cyc = f->clock.anchor_cyc = d->task->has_cyc; /* not 0: to the clock there have been some */
+	f->clock.has_cyc = d->task->has_cyc;
 	return f;
 }
 

@@ -13,7 +13,7 @@ void pt_segment_assume_code(struct pt_segment_task *task, const struct pt_code *
 void pt_segment_assume(struct pt_segment_task *task, const struct pt_flow *f)
 {
 	pt_segment_assume_code(task, f->user, f->kernel);
-	task->has_cyc = f->timing.has_cyc;
+	task->has_cyc = f->clock.has_cyc;
 	task->times_last = f->cyc_binding.times_last;
 	task->clock = f->clock.config;
 	task->errata = f->errata;
@@ -50,7 +50,7 @@ static bool same_codes(const struct pt_flow *f, const struct pt_segment *s)
 static bool same_clock(const struct pt_clock *a, const struct pt_clock *b)
 {
 	return a->tsc == b->tsc && a->anchor_tsc == b->anchor_tsc && a->limit_tsc == b->limit_tsc &&
-	       !a->cyc == !b->cyc && a->cyc - a->anchor_cyc == b->cyc - b->anchor_cyc &&
+	       a->has_cyc == b->has_cyc && a->cyc - a->anchor_cyc == b->cyc - b->anchor_cyc &&
 	       a->have_ctc == b->have_ctc &&
 	       (!a->have_ctc ||
 		(a->ctc_tsc == b->ctc_tsc && a->ctc_base == b->ctc_base && a->ctc == b->ctc)) &&
@@ -61,9 +61,7 @@ static bool same_clock(const struct pt_clock *a, const struct pt_clock *b)
  * time before, timing.before_tsc, is of no use any more when a run has begun.) */
 static bool same_binding(const struct pt_flow *f, const struct pt_flow *b)
 {
-	if (f->timing.has_cyc != b->timing.has_cyc)
-		return false;
-	if (!f->timing.has_cyc)
+	if (!f->clock.has_cyc)
 		return true;
 	return f->cyc_binding.samples >= PT_CYC_BINDING_SAMPLES &&
 	       f->cyc_binding.times_last == b->cyc_binding.times_last &&

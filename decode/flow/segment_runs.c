@@ -206,7 +206,7 @@ static struct pt_kept_runs *kept_create(struct pt_segment *s, uint64_t generatio
 {
 	struct pt_kept_runs *kept = calloc(1, sizeof *kept);
 	/* What comes after the last checkpoint is not taken over. */
-	bool has_cyc = s->checkpoints[s->checkpoint_count - 1].flow.timing.has_cyc;
+	bool has_cyc = s->checkpoints[s->checkpoint_count - 1].flow.clock.has_cyc;
 
 	if (!kept)
 		return NULL;

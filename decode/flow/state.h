@@ -91,7 +91,6 @@ struct flow_undelivered {
 struct flow_timing {
 	bool clock_moved;	     /* since the run began: the next branch packet begins another one */
 	bool cyc_fresh;		     /* the last packet was a CYC, which times the next one */
-	bool has_cyc;		     /* there have been CYC packets */
 	uint64_t now_tsc;	     /* the clock when the run began */
 	uint64_t before_tsc;	     /* when the one before did: read as a run begins, and never later */
 	uint64_t cyc_insns, cyc_cyc; /* instructions and cycles at the last CYC that was counted in a run */

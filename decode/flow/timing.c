@@ -79,7 +79,6 @@ void pt_flow_on_mtc(struct pt_flow *f, uint32_t ctc)
 
 void pt_flow_on_cyc(struct pt_flow *f, uint64_t cycles)
 {
-	f->timing.has_cyc = true;
 	pt_clock_cyc(&f->clock, cycles);
 	if (f->state == PT_FLOW_DISABLED) {
 		/* They passed while something ran that is not traced, as the kernel with a filter for

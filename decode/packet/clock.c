@@ -126,7 +126,7 @@ void pt_clock_mtc(struct pt_clock *c, uint32_t ctc, bool cyc_before)
 	c->ctc = ((c->ctc >> shift) + step) << shift;
 	t = ctc_to_tsc(c, c->ctc - c->ctc_base);
 	set_limit(c);
-	if (c->cyc && !cyc_before && before != PT_CLOCK_UNKNOWN) {
+	if (c->has_cyc && !cyc_before && before != PT_CLOCK_UNKNOWN) {
 		/* The MTC came in the cycle of the last CYC, or shortly after it. When its tick was before
 		 * that cycle, it was sent late (after a VM entry, say), and the CYC's time stands; unless the
 		 * two are so far apart that the ratio must be wrong. */
@@ -147,7 +147,7 @@ void pt_clock_mtc(struct pt_clock *c, uint32_t ctc, bool cyc_before)
 	anchor(c, t);
 	if (before != PT_CLOCK_UNKNOWN && c->tsc < before)
 		c->tsc = before;
-	c->loose = c->cyc && !cyc_before;
+	c->loose = c->has_cyc && !cyc_before;
 }
 
 void pt_clock_cbr(struct pt_clock *c, uint32_t ratio)

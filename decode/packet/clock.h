@@ -32,7 +32,7 @@ struct pt_clock {
 	uint64_t tsc;	      /* now: the best estimate; PT_CLOCK_UNKNOWN before the first TSC packet */
 	uint64_t anchor_tsc;  /* at the last TSC or MTC packet */
 	uint64_t anchor_cyc;  /* `cyc` then */
-	uint64_t cyc;	      /* the sum of all CYC packets of the stream; 0: there were none */
+	uint64_t cyc;	      /* the sum of all CYC packets of the stream */
 	uint64_t limit_tsc;   /* the time of the next MTC, UINT64_MAX when it is not known */
 	uint64_t ctc_tsc;     /* the TSC at CTC tick ctc_base */
 	uint64_t ctc_base;    /* at the last TMA, and */
@@ -41,7 +41,8 @@ struct pt_clock {
 	uint64_t by_cyc;      /* what the last CYC would have made tsc, had nothing held it back */
 	uint32_t cbr;
 	bool have_ctc;
-	bool loose; /* how many cycles were between the last CYC and the anchor is not known */
+	bool has_cyc; /* there have been CYC packets */
+	bool loose;   /* how many cycles were between the last CYC and the anchor is not known */
 };
 
 void pt_clock_init(struct pt_clock *c, const struct pt_clock_config *config);
@@ -89,6 +90,7 @@ static inline void pt_clock_cyc(struct pt_clock *c, uint64_t cycles)
 {
 	uint64_t t;
 
+	c->has_cyc = true;
 	c->cyc += cycles;
 	if (c->tsc == PT_CLOCK_UNKNOWN)
 		return;
