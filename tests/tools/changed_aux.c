@@ -8,16 +8,7 @@
 
 #include "capture/container/copy.h"
 #include "schema/hash.h"
-
-static struct pt_error error;
-
-static void ok(int r, const char *what)
-{
-	if (r >= 0)
-		return;
-	fprintf(stderr, "changed_aux: %s: %s\n", what, error.message);
-	exit(1);
-}
+#include "tests/tools/rewriting.h"
 
 /* Where the changes are depends on the seed and on the offsets in the stream only. */
 static uint8_t *changed(const struct ptc_aux *aux, uint64_t bytes, uint64_t seed)

@@ -14,18 +14,9 @@
 #include "capture/container/copy.h"
 #include "capture/pt/packet_len.h"
 #include "schema/container.h"
+#include "tests/tools/rewriting.h"
 
 #define STREAMS 4096
-
-static struct pt_error error;
-
-static void ok(int r, const char *what)
-{
-	if (r >= 0)
-		return;
-	fprintf(stderr, "cut_container: %s: %s\n", what, error.message);
-	exit(1);
-}
 
 struct stream {
 	uint8_t *bytes;

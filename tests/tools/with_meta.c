@@ -7,16 +7,7 @@
 #include <unistd.h>
 
 #include "capture/container/copy.h"
-
-static struct pt_error error;
-
-static void ok(int r, const char *what)
-{
-	if (r >= 0)
-		return;
-	fprintf(stderr, "with_meta: %s: %s\n", what, error.message);
-	exit(1);
-}
+#include "tests/tools/rewriting.h"
 
 static void put(struct ptc_writer *w, char *line)
 {
