@@ -374,12 +374,14 @@ static const uint64_t x87_reg[8] = {
     0xffffffffffffffff, 0x0000ffffffffffff, 0xffffffff02ffffff, 0x00ffff01ffffffff,
 };
 
-/* 0F 01, register forms but SMSW and LMSW: the mandatory prefixes that each accepts, by ModRM - c0. */
+/* 0F 01, register forms but SMSW and LMSW: the mandatory prefixes that each accepts, by ModRM - c0. c0: VMX,
+ * MONITOR, FRED, TDX, ENCLS; d0: XGETBV, VMFUNC, TSX; SVM; e0: SMSW; SERIALIZE, CET, UINTR, PKRU; f0: LMSW;
+ * SWAPGS, RDTSCP; AMD. */
 static const uint8_t grp7_pp[64] = {
-    15, 15, 15, 15, 15, 1,  13, 1,  15, 15, 13, 1,  2,	2,  2,	3,  /* c0: VMX, MONITOR, FRED, TDX, ENCLS */
-    1,	1,  0,	0,  1,	1,  1,	1,  15, 15, 15, 15, 15, 15, 15, 15, /* d0: XGETBV, VMFUNC, TSX; SVM */
-    15, 15, 15, 15, 15, 15, 15, 15, 13, 8,  4,	0,  4,	4,  5,	5, /* e0: SMSW; SERIALIZE, CET, UINTR, PKRU */
-    15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 5,	1,  15, 15, 13, 13, /* f0: LMSW; SWAPGS, RDTSCP; AMD */
+    15, 15, 15, 15, 15, 1,  13, 1,  15, 15, 13, 1,  2,	2,  2,	3,  /* c0 */
+    1,	1,  0,	0,  1,	1,  1,	1,  15, 15, 15, 15, 15, 15, 15, 15, /* d0 */
+    15, 15, 15, 15, 15, 15, 15, 15, 13, 8,  4,	0,  4,	4,  5,	5, /* e0 */
+    15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 5,	1,  15, 15, 13, 13, /* f0 */
 };
 
 #endif

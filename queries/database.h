@@ -12,10 +12,10 @@
 
 /*
  * Opens it read-only, also where it is compressed: nothing that the database or a statement contains writes,
- * not even a temporary table, attaches another file or runs a trigger. What a killed load left half done is undone first, for which it
- * must be writable. For sqlite3_close(). NULL: PT_ERR_IO (there is none, another program is writing it, or
- * a load is to be undone and may not be), PT_ERR_BAD_INPUT (it is no database, not one of pt-load's, or one
- * of another version: the message says what to do).
+ * not even a temporary table, attaches another file or runs a trigger. What a killed load left half done is
+ * undone first, for which it must be writable. For sqlite3_close(). NULL: PT_ERR_IO (there is none, another
+ * program is writing it, or a load is to be undone and may not be), PT_ERR_BAD_INPUT (it is no database, not
+ * one of pt-load's, or one of another version: the message says what to do).
  */
 sqlite3 *database_open(const char *path, struct pt_error *e);
 

@@ -313,7 +313,7 @@ struct ptc_aux {
 struct ptc_writer;
 
 #define PTC_LEVEL_FASTEST (-100) /* of zstd's levels: lower ones are not faster */
-#define PTC_LEVEL_FAST	  (-7)	 /* below it chunks of AUX data are smaller, and zstd looks at less */
+#define PTC_LEVEL_FAST	  (-7)	 /* below it AUX chunks are smaller, and zstd looks at less */
 
 /*
  * Starts a container on fd (a file, pipe or socket, which remains the caller's) and writes its header.

@@ -261,7 +261,7 @@ enum ptr_timing {
 
 struct ptr_run { /* numbered */
 	uint32_t slice;
-	uint64_t tsc;	 /* the host TSC at the last timing packet before its first branch: none is older */
+	uint64_t tsc;	 /* host TSC at the last timing packet before its first branch: none is older */
 	uint32_t timing; /* enum ptr_timing. derived/run_times.h finds estimates and bounds */
 	uint32_t path;
 	uint32_t repeats; /* >= 1 */
@@ -351,11 +351,11 @@ struct ptr_error {	 /* numbered */
 
 /* flags of GUEST_RUN and VMEXIT_INTERVAL */
 enum ptr_vm_flags {
-	PTR_VM_BEGIN_UNSEEN = 1, /* the trace begins, or the flow was found again, inside it */
-	PTR_VM_END_UNSEEN = 2,	 /* the trace ends, or the flow was lost, inside it */
-	PTR_VM_GAP = 4,		 /* something in between was not seen: counts are lower bounds, no latency */
-	PTR_VM_CONCEALED = 8,	 /* VMX controls kept guest or host out of the trace */
-	PTR_VM_NESTED = 16,	 /* a nested guest's, as far as the packets show */
+	PTR_VM_BEGIN_UNSEEN = 1,   /* the trace begins, or the flow was found again, inside it */
+	PTR_VM_END_UNSEEN = 2,	   /* the trace ends, or the flow was lost, inside it */
+	PTR_VM_GAP = 4,		   /* something in between was not seen: counts are low, no latency */
+	PTR_VM_CONCEALED = 8,	   /* VMX controls kept guest or host out of the trace */
+	PTR_VM_NESTED = 16,	   /* a nested guest's, as far as the packets show */
 	PTR_VM_SCHEDULED_OUT = 32, /* VM exit: another thread ran on the CPU in between */
 	PTR_VM_HALT_POLLED = 64,   /* VM exit: KVM polled for the halted vCPU's wake-up */
 	PTR_VM_TO_USERSPACE = 128, /* VM exit: the VM process's user code ran in between */

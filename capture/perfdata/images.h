@@ -24,7 +24,7 @@ struct perf_images_places {
 	int32_t machine_pid; /* of the machine that has the files; 0: the host */
 	const char *root;    /* prefix of all file names, "" none */
 	const char *cache;   /* the build-id cache's folder, NULL: none */
-	bool own_cache;	     /* the cache is the traced machine's alone: its only vDSO is the recording's */
+	bool own_cache;	     /* the cache is only the traced machine's: its vDSO is the recording's */
 	bool own_kernel;     /* the recording is of the kernel that runs here: its vDSO may stand in */
 };
 

@@ -24,7 +24,7 @@ struct perf_data {
 	struct perf_out out;
 	struct perf_contents contents;
 	bool has_head;	     /* the records before all others are there */
-	bool has_init;	     /* FINISHED_INIT is there: what was recorded before the AUX data ends with it */
+	bool has_init;	     /* FINISHED_INIT is there, which ends what comes before the AUX data */
 	size_t filter_bytes; /* room for the address filters in AUXTRACE_INFO */
 	bool has_pt_event, has_switches, per_cpu;
 	uint32_t pt_event; /* index, if has_pt_event */

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define BYTES_MAX    ((uint64_t)1 << 30) /* of memory: short records take much more than they are long */
-#define RECORD_LAST  22			 /* PERF_RECORD_CALLCHAIN_DEFERRED: later ones are not known here */
+#define RECORD_LAST  22			 /* PERF_RECORD_CALLCHAIN_DEFERRED: the last that is known */
 #define HEADER_BYTES sizeof(struct perf_event_header)
 
 struct raw_records {

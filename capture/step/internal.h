@@ -82,7 +82,7 @@ struct step_thread {
 	pid_t tid;
 	struct step_process *process;
 	enum step_state state;
-	bool in_kernel;	   /* tracing ended with a system call, signal...: the next stop begins it again */
+	bool in_kernel;	   /* tracing ended with a system call, signal...: a stop begins it again */
 	bool far_trap;	   /* by INT3: the next SIGTRAP is its own */
 	bool from_syscall; /* by SYSCALL: R11 will have the trap flag, which is ours */
 	bool want_psb;	   /* its mappings changed */

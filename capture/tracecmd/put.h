@@ -19,7 +19,7 @@ struct dat_source {
 	int32_t machine_pid;	/* 0: the host */
 	struct dat_clock clock; /* of its records */
 	struct dat_clock host;	/* the host's */
-	bool related;		/* it is known how its TSC relates to the host's; else its events go first */
+	bool related;		/* how its TSC relates to the host's is known; else its events go first */
 	int64_t tsc_offset;	/* its TSC - the host's */
 	bool names;		/* threads' names are wanted */
 

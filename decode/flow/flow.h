@@ -115,7 +115,7 @@ struct pt_flow_encoded_runs {
 	const struct pt_flow_path_sum *path_sums;
 	uint32_t path_sum_count, timed_from, timed_to;
 	bool has_cyc;
-	const uint64_t *cycles;	   /* with has_cyc, parallel: known cycles of this run and those before it */
+	const uint64_t *cycles;	   /* with has_cyc, parallel: known cycles up to this run's end */
 	struct pt_graph_sums sums; /* hash, by_kind: where the graph has path_stats */
 	struct pt_kept_runs *kept; /* what runs and paths are in */
 };

@@ -61,9 +61,8 @@ struct segment_checkpoint {
 	const uint8_t *at;    /* the first byte that was not taken */
 	uint64_t stop_tsc;    /* it was made because the clock reached this; UINT64_MAX: for another reason */
 	size_t runs, entries; /* of the log, up to here */
-	bool begun,
-	    cyc_run;	   /* a slice has begun; a run in the slice of the segment's begin has known cycles */
-	bool user_entered; /* there is a USER entry */
+	bool begun, cyc_run;  /* a slice has begun; a run in the slice of its begin has known cycles */
+	bool user_entered;    /* there is a USER entry */
 	struct pt_flow flow;
 };
 

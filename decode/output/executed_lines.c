@@ -12,8 +12,8 @@ enum { BYTES = PT_LINE_BYTES + PTR_INSN_BYTES - 1 };
 struct pt_executed_line {
 	uint64_t ip; /* of its first byte */
 	uint32_t version, symbol;
-	uint64_t starts, written; /* bit n: an instruction begins at ip + n; and is in a record */
-	uint64_t known;		  /* bit n: of bytes; of those after the line, all that an instruction has */
+	uint64_t starts, written;	 /* bit n: an instruction begins at ip + n; and is in a record */
+	uint64_t known;			 /* bit n: of bytes; after the line, all of an instruction's */
 	uint8_t lens[PT_LINE_BYTES / 2]; /* four bits each, by where they begin */
 	uint8_t bits, known_after;
 	uint8_t bytes[BYTES];

@@ -25,11 +25,11 @@ struct pt_cpu_context {
 	struct pt_task *before; /* that ran before */
 	/* Runs there once the flow comes to where the kernel switches threads; NULL: no switch is due. */
 	struct pt_task *late;
-	uint64_t late_tsc;  /* when, as the sideband says; PTR_NO_TSC unknown */
-	bool switching;	    /* the sideband says that the last switch has begun, but not that it is over */
-	bool own_events;    /* each thread that is recorded there has events of its own */
-	bool left;	    /* the thread that runs there has left it; */
-	uint64_t ended_tsc; /* when its event was off then, and its part of the trace over; 0 it is not */
+	uint64_t late_tsc;	/* when, as the sideband says; PTR_NO_TSC unknown */
+	bool switching;		/* by the sideband the last switch has begun, but is not over */
+	bool own_events;	/* each thread that is recorded there has events of its own */
+	bool left;		/* the thread that runs there has left it; */
+	uint64_t ended_tsc;	/* when its event was off then, and its part of the trace over; 0 it is not */
 	struct pt_task unknown; /* stands for a guest's thread that is not known */
 	uint64_t user_cr3;	/* when it entered user space last, 0: not yet */
 	uint32_t switches;	/* applied since then */
@@ -50,9 +50,9 @@ struct pt_machine {
 	struct pt_cpu_context *cpu_contexts; /* of a guest's vCPUs */
 	struct pt_page_tables *page_tables;  /* which process each CR3 is of */
 	size_t page_table_count, page_table_room;
-	uint64_t learnt; /* how often that has changed */
-	bool images;	 /* the container has code of it */
-	bool timeless;	 /* a guest's: its sideband has no time, so that it is not known which process runs */
+	uint64_t learnt;   /* how often that has changed */
+	bool images;	   /* the container has code of it */
+	bool timeless;	   /* a guest's: its sideband has no time, so who runs is not known */
 	bool contradicted; /* a guest's: --tsc-offset is not its clock, so its sideband has no time */
 	struct pt_unknown_process unknown_process; /* code that is known nevertheless */
 	struct pt_machine *next;

@@ -33,7 +33,7 @@ struct pt_vm_solution {
 	struct pt_vm_line line;
 	bool ratio_known;     /* not from observations: the line is not open */
 	bool ratio_estimated; /* the span's ratio is the line's, and more observations make it better */
-	bool in_doubt;	      /* the last observation fits the line, but not the span: the next one decides */
+	bool in_doubt;	      /* the last observation fits the line only: the next one decides */
 };
 
 struct pt_vm_clock {

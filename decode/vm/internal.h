@@ -75,7 +75,7 @@ struct pt_vm_exit_interval {
 struct pt_vm_cpu_time {
 	uint64_t insns, cycles; /* the stream's when it came on: what comes after is its own */
 	uint64_t off_tsc;	/* when it went off; PTR_NO_TSC: it is on, or unknown */
-	bool leaving;		/* it leaves its CPU at leaving_tsc, and it is unknown which thread follows */
+	bool leaving;		/* it leaves its CPU at leaving_tsc; who follows is unknown */
 	uint64_t leaving_tsc;
 };
 

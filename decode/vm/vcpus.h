@@ -21,7 +21,7 @@ struct pt_vcpu {
 	} begin, end;	    /* the TSC offset when the capture began, when it ended */
 	uint64_t ratio;	    /* with frac_bits of fraction; 0: not scaled */
 	unsigned frac_bits; /* the ratio's */
-	bool bad_ratio;	    /* META's ratio is none that a guest can have: begin and end count as unknown */
+	bool bad_ratio;	    /* META's ratio is none that a guest can have: begin, end are unknown */
 };
 
 struct pt_vcpus {

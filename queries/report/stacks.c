@@ -13,7 +13,7 @@
 /* A row of the table thread. */
 struct name {
 	int64_t id;
-	int64_t thread;	 /* its first row, whatever names it had; idle threads have one tid and a name each */
+	int64_t thread;	 /* its first row, whatever names it had; idle threads: one tid, a name each */
 	uint32_t number; /* of `thread`, from 1 in their order */
 };
 
