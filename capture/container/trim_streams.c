@@ -11,8 +11,9 @@ void trim_streams_deinit(struct trim_streams *s)
 	*s = (struct trim_streams){0};
 }
 
-/* A PSB with a time. */
-static void take_psb(struct trim_stream *s, const struct trim_range *range, uint64_t offset, uint64_t tsc)
+/* A PSB+ with a time. */
+static void take_psb(struct trim_stream *s, const struct trim_range *range, uint64_t offset, size_t bytes,
+		     uint64_t tsc)
 {
 	if (!s->timed)
 		s->first_tsc = tsc;
@@ -23,9 +24,9 @@ static void take_psb(struct trim_stream *s, const struct trim_range *range, uint
 		s->at[1] = offset;
 		s->at_tsc[1] = tsc;
 		s->at_count += s->at_count < 2;
-	} else if (tsc >= range->to_tsc && !s->to_known) {
-		s->to_known = true;
-		s->to = offset;
+	} else if (tsc >= range->to_tsc && s->after_count < 2) {
+		s->after_count++;
+		s->to = offset + bytes;
 		s->to_tsc = tsc;
 	}
 }
@@ -53,7 +54,7 @@ static size_t search_tail(struct trim_stream *s, const struct trim_range *range)
 		if (r < 0)
 			return at; /* with more bytes it may be one */
 		if (r > 0)
-			take_psb(s, range, s->tail_offset + at, tsc);
+			take_psb(s, range, s->tail_offset + at, (size_t)r, tsc);
 		at += PT_PSB_BYTES;
 	}
 	return at < s->tail_bytes ? at : s->tail_bytes;
@@ -129,7 +130,7 @@ bool trim_streams_cut(struct trim_streams *s, struct trim_range *ret)
 		uint64_t start = one->at_count ? one->at_tsc[first] : one->first_tsc;
 
 		one->from = one->at_count ? one->at[first] : 0;
-		if (!one->to_known)
+		if (one->after_count < 2)
 			one->to = one->to_tsc = UINT64_MAX;
 		if (!one->timed) { /* nothing says when it was */
 			one->to = one->from;

@@ -1,9 +1,10 @@
 /*
  * trim_streams.h - where a container's streams are cut for a time range.
  *
- * A stream is cut where a decoder can begin: at a PSB. The range's beginning is the last PSB but one
- * that is not after it (so that the clock has been corrected once when the range begins), its end the
- * first PSB that is not before it. A PSB inside a guest has the guest's TSC and is no place to cut.
+ * A stream is cut where a decoder can begin: at a PSB. The range's beginning is the last PSB but one that is
+ * not after it (so that the clock has been corrected once when the range begins). Its end is that of the second
+ * PSB+ that is not before it: up to when its last branches can have been is known by a branch that comes after
+ * them. A PSB inside a guest has the guest's TSC and is no place to cut.
  */
 #ifndef CAPTURE_CONTAINER_TRIM_STREAMS_H
 #define CAPTURE_CONTAINER_TRIM_STREAMS_H
@@ -20,8 +21,8 @@ struct trim_stream {
 	uint64_t first_tsc;
 	uint64_t at[2], at_tsc[2]; /* the last two PSBs not after the range's beginning; [1] is the later */
 	unsigned at_count;
-	bool to_known;
-	uint64_t from, to; /* the cut, half-open */
+	unsigned after_count; /* PSBs not before the range's end; two at most */
+	uint64_t from, to;    /* the cut, half-open */
 	uint64_t to_tsc;
 };
 

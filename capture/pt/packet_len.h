@@ -165,8 +165,8 @@ static inline size_t pt_psb_tsc(const uint8_t *p, size_t n, uint64_t *ret)
 }
 
 /*
- * The PSB+ at p, of n bytes: 1 and its TSC when it has one and lies in the host, 0 when not, -1 when more
- * bytes are needed. No more than PT_PSB_PLUS_MAX bytes are looked at.
+ * The PSB+ at p, of n bytes: its length and its TSC when it has one and lies in the host, 0 when not, -1 when
+ * more bytes are needed. No more than PT_PSB_PLUS_MAX bytes are looked at.
  */
 static inline int pt_psb_plus(const uint8_t *p, size_t n, uint64_t *tsc)
 {
@@ -190,7 +190,7 @@ static inline int pt_psb_plus(const uint8_t *p, size_t n, uint64_t *tsc)
 		} else if (p[at] == 0x02 && p[at + 1] == 0x43 && p[at + 2] & 1) {
 			return 0; /* PIP.NR: in a guest */
 		} else if (p[at] == 0x02 && p[at + 1] == 0x23) {
-			return timed; /* PSBEND */
+			return timed ? (int)(at + (size_t)len) : 0; /* PSBEND */
 		} else if (p[at] == 0x02 && p[at + 1] == 0xf3) {
 			return 0; /* OVF ends it, too */
 		}

@@ -38,7 +38,7 @@ static void cut(struct reader *r, const struct perf_file_clock *clock)
 			at = (size_t)(psb - r->bytes) - 1;
 			continue;
 		}
-		if (pt_psb_plus(r->bytes + at, r->count - at, &tsc) == 1) {
+		if (pt_psb_plus(r->bytes + at, r->count - at, &tsc) > 0) {
 			uint64_t ns = perf_tsc_to_ns(clock, tsc);
 
 			if (ns > r->start_ns)

@@ -50,7 +50,7 @@ static uint64_t tail_since_ns(const struct capture *c, const struct hw_aux_tail 
 {
 	uint64_t tsc;
 
-	if (t->bytes.count && pt_psb_plus(t->bytes.bytes, t->bytes.count, &tsc) == 1)
+	if (t->bytes.count && pt_psb_plus(t->bytes.bytes, t->bytes.count, &tsc) > 0)
 		return hw_clock_ns(&c->clock, tsc);
 	return t->since_ns;
 }
