@@ -111,10 +111,12 @@ bool pt_flow_vm_transition(struct pt_flow *f, uint64_t ip, bool traced)
 	    .entry = f->side.to_nr, .vmcs = f->side.vmcs, .tsc = f->clock.tsc, .has_cyc = f->clock.has_cyc};
 	uint32_t to_nr = f->side.to_nr;
 	uint64_t to_cr3 = f->side.to_cr3;
-	bool guest_unseen;
+	bool guest_unseen, cyc = f->timing.cyc_fresh;
 
 	if (!leave_side(f, &t))
 		return false;
+	/* A CYC times both ends. If it is not exact, the run that has just begun says no less. */
+	f->timing.cyc_fresh = cyc && traced && pt_clock_cyc_exact(&f->clock);
 	pt_flow_end_slice(f);
 	guest_unseen = f->stack_state.guest_unseen;
 	t.cr3 = t.entry ? to_cr3 : f->side.cr3;

@@ -21,9 +21,11 @@ static bool on_fup(struct pt_flow *f, const struct pt_packet *k)
 	uint64_t ip = take_ip(f, k);
 	bool holds = f->held.name && !f->psb.open, ok;
 
-	/* STI, CLI, POPF have a MODE.Exec and a FUP, and no TIP. */
-	if (f->counts.packets == f->packet.mode_exec + 1 && !f->overflow.pending && !f->psb.open)
+	/* STI, CLI, POPF have a MODE.Exec and a FUP, and no TIP. A CYC before them times no branch. */
+	if (f->counts.packets == f->packet.mode_exec + 1 && !f->overflow.pending && !f->psb.open) {
 		f->fup.binds = true;
+		f->timing.cyc_fresh = false;
+	}
 	ok = pt_flow_on_fup(f, ip);
 	if (holds)
 		pt_flow_report_held(f, ip);
@@ -174,6 +176,7 @@ static bool on_pip(struct pt_flow *f, const struct pt_packet *k)
 	f->pips.insns = f->counts.insns;
 	if (k->b == f->side.nr) {
 		f->side.cr3 = k->a;
+		f->timing.cyc_fresh = false; /* of a MOV to CR3 */
 	} else if (f->state >= PT_FLOW_DISABLED) {
 		f->side.changes = true;
 		f->side.to_cr3 = k->a;
@@ -186,6 +189,8 @@ static bool on_vmcs(struct pt_flow *f, const struct pt_packet *k)
 {
 	if (f->psb.open && f->side.vmcs != PT_VMCS_UNKNOWN && f->side.vmcs != k->a)
 		f->psb.vmcs = true;
+	if (!f->side.changes)
+		f->timing.cyc_fresh = false; /* of a VMPTRLD */
 	f->side.vmcs = k->a;
 	return true;
 }
@@ -325,7 +330,9 @@ static bool on_bep(struct pt_flow *f, const struct pt_packet *k)
 
 static const struct {
 	bool (*take)(struct pt_flow *f, const struct pt_packet *k);
-	bool keeps_cyc; /* a CYC before it times it, or what follows it */
+	/* A CYC before it times it, or the TIP that follows it: MODE.Exec, PIP and VMCS can be in the middle
+	 * of a compound packet event, which happens in one cycle (SDM, "Compound Packet Event Summary"). */
+	bool keeps_cyc;
 } packets[PT_TYPES] = {
     [PT_PAD] = {on_pad, true},
     [PT_PSB] = {on_psb, false},
@@ -336,10 +343,10 @@ static const struct {
     [PT_TIP_PGD] = {on_tip_pgd, true},
     [PT_TNT_8] = {on_tnt, true},
     [PT_TNT_64] = {on_tnt, true},
-    [PT_MODE_EXEC] = {on_mode_exec, false},
+    [PT_MODE_EXEC] = {on_mode_exec, true},
     [PT_MODE_TSX] = {on_mode_tsx, false},
-    [PT_PIP] = {on_pip, false},
-    [PT_VMCS] = {on_vmcs, false},
+    [PT_PIP] = {on_pip, true},
+    [PT_VMCS] = {on_vmcs, true},
     [PT_CBR] = {on_cbr, false},
     [PT_TSC] = {on_tsc, false},
     [PT_TMA] = {on_tma, false},

@@ -14,8 +14,8 @@
  *                      AUX data is missing here (and what follows begins with a whole packet)
  *   expect             what the flow reports, one line each:
  *     begin [TSC]      execution is seen from here on
- *     1000 2000 jcc    a taken branch: from, to (0: not seen), kind; a third number is the TSC of its run.
- *                      jcc+trace_end: tracing stopped with it
+ *     1000 2000 jcc    a taken branch: from, to (0: not seen), kind; a third number is the TSC of its run,
+ *                      "exact" if that is the branch's, else "interval". jcc+trace_end: tracing stopped with it
  *     cyc N insn M     the run's cycles and their instructions
  *     end N            it is not seen any more; N instructions were executed
  *     error KIND [IP]

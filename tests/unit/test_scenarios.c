@@ -69,7 +69,9 @@ static void on_run(void *arg, const struct pt_flow *f, const struct pt_flow_run 
 			s->at = edge->ends_trace ? 0 : s->at;
 			if (run->tsc != PT_CLOCK_UNKNOWN)
 				say(arg, " %" PRIx64, run->tsc);
-			say(arg, "\n");
+			say(arg, run->tsc == PT_CLOCK_UNKNOWN		     ? "\n"
+				 : !r && !i && run->timing == PTR_TIME_EXACT ? " exact\n"
+									     : " interval\n");
 		}
 	}
 	if (run->cyc_count != PTR_UNKNOWN)
