@@ -1,6 +1,6 @@
 /*
- * segment_decoder.h - a thread's decoder of segments, which segment.c runs and whose flow segment_answers.c
- * answers. Private to these; segment.h is the contract.
+ * segment_decoder.h - a thread's decoder of segments: segment.c runs it, segment_begin.c finds where segments
+ * begin, segment_answers.c answers its flow. Private to these; segment.h is the contract.
  */
 #ifndef DECODE_FLOW_SEGMENT_DECODER_H
 #define DECODE_FLOW_SEGMENT_DECODER_H
@@ -33,6 +33,16 @@ struct pt_segment_decoder {
 	bool begun, cyc_run; /* as in struct segment_checkpoint */
 };
 
+/* ---- Where segments begin: segment_begin.c ---------------------------------------------------------- */
+
+/* The task's first segment begins. Returns where; NULL: there is none. */
+const uint8_t *pt_segment_begin_task(struct pt_segment_decoder *d);
+/* Passes what is the flow's own, packet by packet: what asks, at asked_offset, and up to where another segment
+ * can begin. Begins that. Returns where; NULL: there is none. */
+const uint8_t *pt_segment_begin_next(struct pt_segment_decoder *d, const uint8_t *at);
+
+/* ---- What its flow asks: segment_answers.c ---------------------------------------------------------- */
+
 /* What the flow of a decoder, which is its arg, asks and reports. */
 extern const struct pt_flow_env pt_segment_env;
 extern const struct pt_flow_output pt_segment_output;
@@ -43,6 +53,8 @@ static inline bool pt_segment_user_unasked(const struct pt_segment_decoder *d)
 {
 	return d->flow->user_wanted && d->segment && d->segment->in_kernel && !d->user_entered;
 }
+
+/* ---- Its code: segment_decoder.c -------------------------------------------------------------------- */
 
 /* The space's code in the decoder's graph, as the space is now; NULL without a space. If that cannot be, the
  * decoder has ended, and NULL. */
