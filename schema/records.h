@@ -37,9 +37,9 @@
  *
  * All integers are little endian or LEB128 varints ("v"; "z" is zigzag, signed); "str" is v length, bytes.
  *
- *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 9; u16 minor 0; u32 crc32 of
- *   bytes 0..11
- *   Block: 'P' 'T' 'R' 'B', u32 block number (0, 1...), u32 size, u32 crc32 of the payload, u32 crc32 of
+ *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 10; u16 minor 0; u32 crc32
+ *   (zlib's) of bytes 0..11
+ *   Block: 'P' 'T' 'R' 'B', u32 block number (0, 1...), u32 size, u32 CRC-32C of the payload, u32 crc32 of
  *   the 16 bytes before; then size (<= PTR_BLOCK_MAX) bytes of records. A record does not cross a block's
  *   end.
  *   Record: a byte enum ptr_type, then its fields in the order of its struct below:

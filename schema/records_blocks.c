@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "schema/crc32c.h"
 #include "schema/records_format.h"
 #include "schema/thread.h"
 
@@ -33,6 +34,7 @@ struct ptr_blocks {
 	pthread_cond_t changed;
 	uint8_t *written; /* the block that the thread writes, NULL none */
 	uint32_t written_bytes;
+	bool waits; /* somebody, until that is written */
 	bool ends;
 };
 
@@ -72,7 +74,7 @@ static int write_block(const struct ptr_blocks *b, uint8_t *block, uint32_t size
 	memcpy(block, PTR_BLOCK_MAGIC, 4);
 	ptr_store_u32(block + 4, b->count);
 	ptr_store_u32(block + 8, size);
-	ptr_store_u32(block + 12, (uint32_t)crc32(0, block + PTR_BLOCK_HEADER_BYTES, size));
+	ptr_store_u32(block + 12, ptc_crc32c(block + PTR_BLOCK_HEADER_BYTES, size));
 	ptr_store_u32(block + 16, (uint32_t)crc32(0, block, 16));
 	return b->fd == PTR_NO_FILE ? 0 : write_all(b, block, PTR_BLOCK_HEADER_BYTES + size, e);
 }
@@ -100,7 +102,8 @@ static void *write_blocks(void *arg)
 			b->failed = true;
 			b->error = e;
 		}
-		pthread_cond_broadcast(&b->changed);
+		if (b->waits)
+			pthread_cond_signal(&b->changed);
 	}
 	pthread_mutex_unlock(&b->mutex);
 	return NULL;
@@ -123,8 +126,10 @@ void ptr_blocks_use_thread(struct ptr_blocks *b)
 /* The mutex is held: the thread has nothing to write then. */
 static void wait_until_written(struct ptr_blocks *b)
 {
+	b->waits = true;
 	while (b->written)
 		pthread_cond_wait(&b->changed, &b->mutex);
+	b->waits = false;
 }
 
 static int failed(const struct ptr_blocks *b, struct pt_error *e)
@@ -149,9 +154,9 @@ static int give(struct ptr_blocks *b, uint32_t size, struct pt_error *e)
 		b->written = b->other = b->filled;
 		b->filled = next;
 		b->written_bytes = size;
-		pthread_cond_broadcast(&b->changed);
 	}
 	pthread_mutex_unlock(&b->mutex);
+	pthread_cond_signal(&b->changed); /* not before: whom it wakes would wait for the mutex */
 	return r;
 }
 

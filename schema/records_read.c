@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "schema/crc32c.h"
 #include "schema/file_kind.h"
 #include "schema/records_format.h"
 
@@ -158,7 +159,7 @@ static int next_block(struct ptr_reader *r, struct pt_error *e)
 	if (!n)
 		return pt_fail(e, PT_ERR_TRUNCATED, r->bytes,
 			       "the record stream was cut: did the program before it fail?");
-	if (ptr_load_u32(h + 12) != (uint32_t)crc32(0, r->payload, size))
+	if (ptr_load_u32(h + 12) != ptc_crc32c(r->payload, size))
 		return pt_fail(e, PT_ERR_BAD_INPUT, at, "a block of the record stream is damaged (checksum)");
 	memset(r->payload + size, 0, PAD);
 	r->p = r->payload;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "schema/crc32c.h"
 #include "schema/records.h"
 #include "schema/records_format.h"
 
@@ -38,7 +39,7 @@ static inline void fuzz_put_blocks(int fd, const uint8_t *p, const uint8_t *end)
 		memcpy(b, PTR_BLOCK_MAGIC, 4);
 		ptr_store_u32(b + 4, number);
 		ptr_store_u32(b + 8, n);
-		ptr_store_u32(b + 12, (uint32_t)crc32(0, p + 2, n));
+		ptr_store_u32(b + 12, ptc_crc32c(p + 2, n));
 		ptr_store_u32(b + 16, (uint32_t)crc32(0, b, 16));
 		fuzz_put(fd, b, sizeof b);
 		fuzz_put(fd, p + 2, n);

@@ -318,6 +318,18 @@ static uint32_t crc(const void *p, size_t n)
 	return (uint32_t)crc32(0, p, (uInt)n);
 }
 
+static uint32_t crc32c(const uint8_t *p, size_t n)
+{
+	uint32_t c = UINT32_MAX;
+
+	while (n--) {
+		c ^= *p++;
+		for (int bit = 0; bit < 8; bit++)
+			c = c >> 1 ^ (c & 1 ? 0x82f63b78 : 0);
+	}
+	return ~c;
+}
+
 /* The two formats once more, from their headers' words. */
 static void write_chunk(int fd, uint32_t number, const struct part *p)
 {
@@ -345,7 +357,7 @@ static void write_chunk(int fd, uint32_t number, const struct part *p)
 static void write_block(int fd, uint32_t number, const struct part *p)
 {
 	uint8_t head[20] = "PTRB";
-	uint32_t size = (uint32_t)p->size, sum = crc(p->bytes, p->size);
+	uint32_t size = (uint32_t)p->size, sum = crc32c(p->bytes, p->size);
 
 	memcpy(head + 4, &number, 4);
 	memcpy(head + 8, &size, 4);

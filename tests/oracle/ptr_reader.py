@@ -9,6 +9,16 @@ import zlib
 
 M64 = (1 << 64) - 1
 UNKNOWN = M64
+
+
+def crc32c_table():
+    table = list(range(256))
+    for _ in range(8):
+        table = [c >> 1 ^ (0x82f63b78 if c & 1 else 0) for c in table]
+    return table
+
+
+CRC32C = crc32c_table()
 # type: (name, fields); as in the manual
 FIELDS = {
     1: ("META", "ss"),
@@ -101,12 +111,20 @@ class Block:
         return call_tsc, self.return_tsc, call_branch, self.return_branch, branches, insns, self.thread, self.stack, self.v()
 
 
+def crc32c(data):
+    """RFC 3720, B.4."""
+    crc = 0xffffffff
+    for byte in data:
+        crc = crc >> 8 ^ CRC32C[(crc ^ byte) & 255]
+    return crc ^ 0xffffffff
+
+
 def main():
     f = open(sys.argv[1], "rb")
     head = f.read(16)
     assert head[:8] == b"\x89PTR\r\n\x1a\n", "magic"
     assert struct.unpack("<I", head[12:])[0] == zlib.crc32(head[:12]), "header's checksum"
-    assert struct.unpack("<H", head[8:10])[0] == 9, "version"
+    assert struct.unpack("<H", head[8:10])[0] == 10, "version"
     counts, sums, lengths, number, ended = [0] * 30, {}, [0], 0, False
 
     def add(name, n):
@@ -118,7 +136,7 @@ def main():
             break
         magic, n, size, crc, own = struct.unpack("<4sIIII", head)
         payload = f.read(size)
-        assert magic == b"PTRB" and n == number and own == zlib.crc32(head[:16]) and crc == zlib.crc32(payload), "block"
+        assert magic == b"PTRB" and n == number and own == zlib.crc32(head[:16]) and crc == crc32c(payload), "block"
         number += 1
         b = Block(payload)
         while b.at < size:

@@ -474,7 +474,6 @@ static void test_left(void)
 	uint8_t room[70000];
 	pid_t child;
 
-	CHECK(ptc_crc32c("123456789", 9) == 0xe3069283); /* RFC 3720's check value */
 	image.bytes = big;
 	image.size = LEFT_BYTES;
 	CHECK(ptc_put_image(w, &image, &e_left) == 0 && ptc_writer_finish(w, &e_left) == 0);

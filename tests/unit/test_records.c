@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "export/sink.h"
+#include "schema/crc32c.h"
 #include "schema/records.h"
 #include "schema/records_format.h"
 #include "schema/vm_reasons.h"
@@ -452,7 +453,7 @@ static void set_checksums(uint8_t *bytes, size_t n)
 	uint8_t *block = bytes + PTR_HEADER_BYTES;
 	size_t size = n - PTR_HEADER_BYTES - PTR_BLOCK_HEADER_BYTES;
 
-	ptr_store_u32(block + 12, (uint32_t)crc32(0, block + PTR_BLOCK_HEADER_BYTES, (uInt)size));
+	ptr_store_u32(block + 12, ptc_crc32c(block + PTR_BLOCK_HEADER_BYTES, size));
 	ptr_store_u32(block + 16, (uint32_t)crc32(0, block, 16));
 }
 
