@@ -346,8 +346,6 @@ static int decode(struct pt_arguments *a, struct ptc_reader *reader, int in, int
 						 output_name(a->output), &e);
 	int r, merged = 0;
 
-	if (w && threads(a) > 1)
-		ptr_writer_use_thread(w);
 	r = w ? run_session(a, reader, in, w, &result, &e) : -1;
 
 	/* A container may be cut because pt-capture merge failed, and then that is the error. */

@@ -10,7 +10,6 @@
 
 #include "schema/crc32c.h"
 #include "schema/records_format.h"
-#include "schema/thread.h"
 
 enum {
 	BLOCK_ROOM = PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX,
@@ -22,20 +21,19 @@ struct ptr_blocks {
 	const char *name; /* in messages */
 	uint32_t count;
 	uint8_t *filled; /* header and payload */
-	uint8_t *other;	 /* the same, NULL without a thread */
+	uint8_t *other;	 /* the same, NULL without a pool */
 	bool failed;	 /* error says why */
 	struct pt_error error;
 
-	pthread_t thread;
-	bool has_thread;
-	uint64_t put,
-	    waited; /* blocks: that the thread got; of these, that it had to write another one before */
-	pthread_mutex_t mutex; /* of what follows, and failed, error and count while there is a thread */
-	pthread_cond_t changed;
-	uint8_t *written; /* the block that the thread writes, NULL none */
-	uint32_t written_bytes;
-	bool waits; /* somebody, until that is written */
-	bool ends;
+	struct pt_thread_pool *pool; /* NULL: who puts a block writes it */
+	uint64_t put, waited;	     /* blocks; of these, that another one was being written */
+	pthread_mutex_t mutex; /* of what follows, and failed, error and count, where other is not NULL */
+	pthread_cond_t written;
+	_Atomic(uint8_t *)
+	    full; /* the block that is to be written; NULL: none. Changes with the mutex held */
+	uint32_t full_bytes;
+	bool busy;  /* it is being written */
+	bool waits; /* who puts blocks, until it is */
 };
 
 struct ptr_blocks *ptr_blocks_create(int fd, const char *name, struct pt_error *e)
@@ -79,57 +77,71 @@ static int write_block(const struct ptr_blocks *b, uint8_t *block, uint32_t size
 	return b->fd == PTR_NO_FILE ? 0 : write_all(b, block, PTR_BLOCK_HEADER_BYTES + size, e);
 }
 
-/* ---- The thread ------------------------------------------------------------------------------------- */
+/* ---- In a pool's threads ---------------------------------------------------------------------------- */
 
-static void *write_blocks(void *arg)
+/* Writes the block that is full, if no other thread does. The mutex is held. False: there is none to write. */
+static bool write_full(struct ptr_blocks *b)
 {
-	struct ptr_blocks *b = arg;
 	struct pt_error e;
 	int r;
 
-	pthread_mutex_lock(&b->mutex);
-	for (;;) {
-		while (!b->written && !b->ends)
-			pthread_cond_wait(&b->changed, &b->mutex);
-		if (!b->written)
-			break;
-		pthread_mutex_unlock(&b->mutex);
-		r = write_block(b, b->written, b->written_bytes, &e);
-		pthread_mutex_lock(&b->mutex);
-		b->count++;
-		b->written = NULL;
-		if (r < 0) {
-			b->failed = true;
-			b->error = e;
-		}
-		if (b->waits)
-			pthread_cond_signal(&b->changed);
-	}
+	if (!b->full || b->busy)
+		return false;
+	b->busy = true;
 	pthread_mutex_unlock(&b->mutex);
-	return NULL;
-}
-
-void ptr_blocks_use_thread(struct ptr_blocks *b)
-{
-	b->other = malloc(BLOCK_ROOM);
-	if (!b->other)
-		return;
-	pthread_mutex_init(&b->mutex, NULL);
-	pthread_cond_init(&b->changed, NULL);
-	b->has_thread = pt_thread_create(&b->thread, NULL, write_blocks, b) == 0;
-	if (!b->has_thread) {
-		pthread_cond_destroy(&b->changed);
-		pthread_mutex_destroy(&b->mutex);
+	r = write_block(b, b->full, b->full_bytes, &e);
+	pthread_mutex_lock(&b->mutex);
+	b->busy = false;
+	b->full = NULL;
+	b->count++;
+	if (r < 0) {
+		b->failed = true;
+		b->error = e;
 	}
+	if (b->waits)
+		pthread_cond_signal(&b->written);
+	return true;
 }
 
-/* The mutex is held: the thread has nothing to write then. */
+static bool work(void *arg, unsigned thread)
+{
+	struct ptr_blocks *b = arg;
+	bool done;
+
+	(void)thread;
+	if (!b->full)
+		return false;
+	pthread_mutex_lock(&b->mutex);
+	done = write_full(b);
+	pthread_mutex_unlock(&b->mutex);
+	return done;
+}
+
+void ptr_blocks_use_pool(struct ptr_blocks *b, struct pt_thread_pool *pool)
+{
+	b->pool = pool;
+	if (!pool || b->other)
+		return;
+	b->other = malloc(BLOCK_ROOM);
+	if (!b->other) {
+		b->pool = NULL;
+		return;
+	}
+	pthread_mutex_init(&b->mutex, NULL);
+	pthread_cond_init(&b->written, NULL);
+	pt_thread_pool_add(pool, work, b);
+}
+
+/* No block is to be written then. The mutex is held. */
 static void wait_until_written(struct ptr_blocks *b)
 {
-	b->waits = true;
-	while (b->written)
-		pthread_cond_wait(&b->changed, &b->mutex);
-	b->waits = false;
+	while (b->full) {
+		if (write_full(b))
+			continue;
+		b->waits = true;
+		pthread_cond_wait(&b->written, &b->mutex);
+		b->waits = false;
+	}
 }
 
 static int failed(const struct ptr_blocks *b, struct pt_error *e)
@@ -138,7 +150,7 @@ static int failed(const struct ptr_blocks *b, struct pt_error *e)
 	return -1;
 }
 
-/* Gives the block to the thread, when it has written the one before. */
+/* Gives the block to the pool's threads, when the one before is written. */
 static int give(struct ptr_blocks *b, uint32_t size, struct pt_error *e)
 {
 	uint8_t *next = b->other;
@@ -146,17 +158,18 @@ static int give(struct ptr_blocks *b, uint32_t size, struct pt_error *e)
 
 	pthread_mutex_lock(&b->mutex);
 	b->put++;
-	b->waited += b->written != NULL;
+	b->waited += b->busy;
 	wait_until_written(b);
 	if (b->failed) {
 		r = failed(b, e);
 	} else {
-		b->written = b->other = b->filled;
+		b->full = b->other = b->filled;
 		b->filled = next;
-		b->written_bytes = size;
+		b->full_bytes = size;
 	}
 	pthread_mutex_unlock(&b->mutex);
-	pthread_cond_signal(&b->changed); /* not before: whom it wakes would wait for the mutex */
+	if (r == 0 && b->pool)
+		pt_thread_pool_wake(b->pool);
 	return r;
 }
 
@@ -164,13 +177,8 @@ void ptr_blocks_destroy(struct ptr_blocks *b)
 {
 	if (!b)
 		return;
-	if (b->has_thread) {
-		pthread_mutex_lock(&b->mutex);
-		b->ends = true;
-		pthread_cond_broadcast(&b->changed);
-		pthread_mutex_unlock(&b->mutex);
-		pthread_join(b->thread, NULL);
-		pthread_cond_destroy(&b->changed);
+	if (b->other) {
+		pthread_cond_destroy(&b->written);
 		pthread_mutex_destroy(&b->mutex);
 	}
 	free(b->filled);
@@ -187,7 +195,7 @@ uint8_t *ptr_blocks_room(struct ptr_blocks *b)
 
 int ptr_blocks_put(struct ptr_blocks *b, uint32_t size, struct pt_error *e)
 {
-	if (b->has_thread)
+	if (b->other)
 		return give(b, size, e);
 	if (b->failed)
 		return failed(b, e);
@@ -213,7 +221,7 @@ int ptr_blocks_finish(struct ptr_blocks *b, struct pt_error *e)
 {
 	bool bad;
 
-	if (!b->has_thread)
+	if (!b->other)
 		return b->failed ? failed(b, e) : 0;
 	pthread_mutex_lock(&b->mutex);
 	wait_until_written(b);

@@ -1,7 +1,7 @@
 /*
  * records_blocks.h - blocks of a record stream (records.h, "Bytes") on their way to a file: number, size
- * and checksums are put before them, and they are written; if wanted by a thread of its own, while the
- * next one is filled.
+ * and checksums are put before them, and they are written; if wanted by a pool's threads, while the next
+ * one is filled.
  *
  * Private to the writer, records_write.c.
  */
@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "schema/error.h"
+#include "schema/thread_pool.h"
 
 struct ptr_blocks;
 
@@ -21,8 +22,8 @@ struct ptr_blocks;
 struct ptr_blocks *ptr_blocks_create(int fd, const char *name, struct pt_error *e);
 /* Blocks that were not written are lost. NULL is fine. */
 void ptr_blocks_destroy(struct ptr_blocks *b);
-/* From now on by a thread, if one can be made. */
-void ptr_blocks_use_thread(struct ptr_blocks *b);
+/* As ptr_writer_use_pool(). */
+void ptr_blocks_use_pool(struct ptr_blocks *b, struct pt_thread_pool *pool);
 
 /* Where the next block's payload goes: room for PTR_BLOCK_MAX bytes. Valid until ptr_blocks_put(). */
 uint8_t *ptr_blocks_room(struct ptr_blocks *b);

@@ -83,10 +83,10 @@ struct ptr_writer *ptr_writer_create(int fd, const char *name, struct pt_error *
 	return NULL;
 }
 
-void ptr_writer_use_thread(struct ptr_writer *w)
+void ptr_writer_use_pool(struct ptr_writer *w, struct pt_thread_pool *pool)
 {
 	if (w->blocks)
-		ptr_blocks_use_thread(w->blocks);
+		ptr_blocks_use_pool(w->blocks, pool);
 }
 
 bool ptr_writer_waits(const struct ptr_writer *w)

@@ -20,7 +20,7 @@ struct pt_thread_pool *pt_thread_pool_create(unsigned threads_max);
 /* Ends the threads, after the piece that each is at. NULL is fine. */
 void pt_thread_pool_destroy(struct pt_thread_pool *p);
 
-enum { PT_THREAD_POOL_SOURCES = 2 };
+enum { PT_THREAD_POOL_SOURCES = 3 };
 /* One more source, at most PT_THREAD_POOL_SOURCES, while there are no threads. */
 void pt_thread_pool_add(struct pt_thread_pool *p, pt_thread_pool_work work, void *arg);
 

@@ -211,6 +211,8 @@ static int init_output(struct session *s, struct ptr_writer *w, struct pt_error 
 		s->emit.call_paths = (uint32_t)((uint64_t)PT_CALL_PATHS * o->graph_bytes / PT_GRAPH_BYTES);
 	if (o->threads > 1 && !(s->pool = pt_thread_pool_create(o->threads - 1)))
 		return pt_fail_no_memory(e, "threads");
+	if (s->pool)
+		ptr_writer_use_pool(w, s->pool);
 	if (o->calls && s->pool)
 		pt_calls_use_pool(s->emit.stacks, s->pool, o->threads);
 	s->emit.definitions = o->definitions;
@@ -261,6 +263,8 @@ static void session_deinit(struct session *s)
 {
 	pt_segments_end(s->segments);
 	pt_thread_pool_destroy(s->pool);
+	if (s->pool)
+		ptr_writer_use_pool(s->emit.writer, NULL);
 	pt_session_streams_deinit(s);
 	pt_segments_destroy(s->segments);
 	pt_session_seek_deinit(s);

@@ -60,8 +60,6 @@ static int run(struct ptc_reader *reader, int out, unsigned threads, unsigned by
 	struct ptr_writer *w = ptr_writer_create(out, NULL, e);
 	int r = w ? 0 : -1;
 
-	if (w && threads > 1)
-		ptr_writer_use_thread(w);
 	if (r == 0)
 		r = pt_session_run(reader, w, &options, result, e);
 	if (r == 0)
