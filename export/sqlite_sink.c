@@ -13,6 +13,7 @@
 #include "export/dictionary.h"
 #include "export/inserter.h"
 #include "export/plain_rows.h"
+#include "export/run_feed.h"
 #include "export/run_groups.h"
 #include "export/schema_sql.h"
 #include "export/sink.h"
@@ -24,7 +25,6 @@
 #include "export/traces.h"
 #include "export/vm_rows.h"
 #include "schema/array.h"
-#include "schema/derived/run_times.h"
 #include "schema/output.h"
 
 /* Scratch files: whose they are. */
@@ -37,6 +37,10 @@ enum {
 	OF_CODE,
 	SCRATCHES = OF_CODE + CODE_SCRATCHES
 };
+
+/* Runs have a thread of their own with more threads than these: giving it what it needs takes as long as it
+ * saves when there is no core for it. */
+enum { RUNS_THREAD = 2 };
 
 struct sqlite_sink {
 	struct pt_sink sink; /* first: a pt_sink is one of these */
@@ -54,15 +58,15 @@ struct sqlite_sink {
 	struct inserter *inserter; /* of what is written when all records have come */
 	struct plain_rows *rows;
 	struct run_groups *runs;
-	struct spool *interrupts; /* struct interrupt_row, with the stream's number of the path */
+	struct run_feed *run_feed; /* of these, until all have come */
+	struct spool *interrupts;  /* struct interrupt_row, with the stream's number of the path */
 	uint64_t interrupt_count;
-	struct ptr_times *times; /* what runs go through on their way to run_groups */
 	struct dictionary *dictionary;
 	struct slices *slices;
 	struct call_paths *call_paths;
 	struct calls *calls;
-	struct call_feed *feed; /* of calls and call_paths, until all have come */
-	unsigned threads;	/* 1: no other than the caller's */
+	struct call_feed *call_feed; /* of calls and call_paths, until all have come */
+	unsigned threads;	     /* 1: no other than the caller's */
 	struct vm_rows *vms;
 	struct code_rows *code;
 	struct source_lines *lines;
@@ -114,19 +118,19 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 		if (s->scratch[i] < 0)
 			return -1;
 	}
-	s->times = ptr_times_create();
 	s->interrupts = calloc(1, sizeof *s->interrupts);
-	if (!s->times || !s->interrupts)
-		return pt_fail_no_memory(e, "times");
+	if (!s->interrupts)
+		return pt_fail_no_memory(e, "interrupts");
 	s->interrupts->scratch = s->scratch[OF_INTERRUPTS];
 	if (!(s->inserter = inserter_create(db, s->threads != 1, e)) ||
 	    !(s->rows = plain_rows_create(db, &s->base, e)) ||
 	    !(s->runs = run_groups_create(s->scratch[OF_RUNS], e)) ||
+	    !(s->run_feed = run_feed_create(s->runs, s->threads > RUNS_THREAD, e)) ||
 	    !(s->dictionary = dictionary_create(s->inserter, s->scratch + OF_DICTIONARY, &s->base, e)) ||
 	    !(s->slices = slices_create(db, s->dictionary, &s->base, e)) ||
 	    !(s->call_paths = call_paths_create(s->inserter, s->scratch + OF_CALL_PATHS, &s->base, e)) ||
 	    !(s->calls = calls_create(s->inserter, s->call_paths, s->scratch + OF_CALLS, &s->base, e)) ||
-	    !(s->feed = call_feed_create(s->calls, s->call_paths, s->threads != 1, e)) ||
+	    !(s->call_feed = call_feed_create(s->calls, s->call_paths, s->threads != 1, e)) ||
 	    !(s->vms = vm_rows_create(db, &s->base, e)) ||
 	    !(s->code = code_rows_create(s->inserter, s->scratch + OF_CODE, &s->base, e)) ||
 	    !(s->lines = source_lines_create(e)))
@@ -148,13 +152,13 @@ static int put_thread(struct sqlite_sink *s, const struct ptr_record *r, struct 
 
 static int put_symbol(struct sqlite_sink *s, const struct ptr_record *r, struct pt_error *e)
 {
-	return call_feed_symbol(s->feed, r->symbol.start, e) < 0 ||
+	return call_feed_symbol(s->call_feed, r->symbol.start, e) < 0 ||
 		       source_lines_symbol(s->lines, &r->symbol, e) < 0
 		   ? -1
 		   : plain_rows_symbol(s->rows, r, e);
 }
 
-static int put_interrupts(struct sqlite_sink *s, const struct group_run *run,
+static int put_interrupts(struct sqlite_sink *s, const struct fed_run *run,
 			  const struct dictionary_path *path, struct pt_error *e)
 {
 	for (uint32_t i = 0; i < run->repeats * path->edges; i++) {
@@ -193,69 +197,49 @@ static int insert_interrupts(struct sqlite_sink *s, struct pt_error *e)
 	return 0;
 }
 
-/* Runs whose times are known by now go into the tables. */
-static int put_settled(struct sqlite_sink *s, struct pt_error *e)
+static void fill_run(const struct sqlite_sink *s, const struct ptr_record *r,
+		     const struct dictionary_path *path, struct fed_run *ret)
 {
-	const struct ptr_timed_run *r;
-	struct group_run g;
-
-	while ((r = ptr_times_next(s->times))) {
-		memcpy(&g, &r->own, sizeof g);
-		g.tsc_est = r->tsc_est;
-		g.tsc_next = r->tsc_next;
-		g.tsc_end = r->tsc_end;
-		if (run_groups_add(s->runs, &g, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int put_timed(struct sqlite_sink *s, struct group_run *g, const struct dictionary_path *path,
-		     const struct ptr_record *r, struct pt_error *e)
-{
-	struct ptr_timed_run run = {
-	    .stream = slices_stream(s->slices),
-	    .slice = r->run.slice,
-	    .timing = path->edges ? r->run.timing : PTR_TIME_BEFORE,
+	*ret = (struct fed_run){
+	    .id = s->base.run + (int64_t)r->number,
+	    .slice = s->base.slice + r->run.slice,
+	    .tsc = r->run.tsc,
+	    .cyc_count = r->run.cyc_count,
+	    .insn_count = r->run.insn_count,
+	    .insns = r->run.repeats * path->insns,
+	    .path = r->run.path,
+	    .repeats = r->run.repeats,
+	    .stream_slice = r->run.slice,
+	    .first_insns = path->first_insns,
+	    .timing = path->edges ? (uint8_t)r->run.timing : PTR_TIME_BEFORE,
 	    .begins = path->first_kind == PTR_TRACE_BEGIN,
 	    .crosses = path->first_kind == PTR_VMENTRY || path->first_kind == PTR_VMEXIT,
 	    .direct_last = path->last_kind == PTR_JMP || path->last_kind == PTR_CALL_DIR,
-	    .first_insns = path->first_insns,
-	    .insns = r->run.repeats * path->insns,
-	    .tsc = r->run.tsc};
-
-	_Static_assert(sizeof *g <= sizeof run.own, "a run fits");
-	g->exact = run.timing == PTR_TIME_EXACT;
-	memcpy(&run.own, g, sizeof *g);
-	if (!ptr_times_put(s->times, &run))
-		return pt_fail_no_memory(e, "times");
-	return put_settled(s, e);
+	};
 }
 
 static int put_run(struct sqlite_sink *s, const struct ptr_record *r, struct pt_error *e)
 {
 	struct dictionary_path path = dictionary_path_of(s->dictionary, r->run.path);
-	struct group_run g = {.id = s->base.run + (int64_t)r->number,
-			      .slice = s->base.slice + r->run.slice,
-			      .tsc = r->run.tsc,
-			      .path = r->run.path,
-			      .repeats = r->run.repeats,
-			      .cyc_count = r->run.cyc_count,
-			      .insn_count = r->run.insn_count};
+	struct fed_run *run = run_feed_room(s->run_feed, e);
 	uint32_t thread;
 
+	if (!run)
+		return -1;
+	fill_run(s, r, &path, run);
 	s->totals.runs++;
 	s->totals.branches += (uint64_t)r->run.repeats * path.edges;
-	s->totals.insns += r->run.repeats * path.insns;
+	s->totals.insns += run->insns;
 	s->totals.not_taken += (uint64_t)r->run.repeats * path.not_taken;
-	if (call_feed_run(s->feed, r->number, r->run.tsc, e) < 0 ||
-	    slices_run(s->slices, g.id, &r->run, &path, &g.back, e) < 0)
+	if (call_feed_run(s->call_feed, r->number, r->run.tsc, e) < 0 ||
+	    slices_run(s->slices, run->id, &r->run, &path, &run->back, e) < 0)
 		return -1;
+	run->stream = slices_stream(s->slices);
 	thread = slices_thread(s->slices);
 	dictionary_run(s->dictionary, &r->run, thread ? s->thread_machines[thread - 1] : 0);
-	if (path.interrupts && put_interrupts(s, &g, &path, e) < 0)
+	if (path.interrupts && put_interrupts(s, run, &path, e) < 0)
 		return -1;
-	return put_timed(s, &g, &path, r, e);
+	return run_feed_add(s->run_feed, e);
 }
 
 static void put_path_sum(struct sqlite_sink *s, const struct ptr_path_sum *r)
@@ -297,8 +281,8 @@ static int sink_record(struct pt_sink *sink, const struct ptr_record *r, struct 
 	case PTR_SLICE: return slices_begin(s->slices, r, e);
 	case PTR_RUN: return put_run(s, r, e);
 	case PTR_SLICE_END: return slices_end(s->slices, &r->slice_end, e);
-	case PTR_CALL_PATH: return call_feed_path(s->feed, &r->call_path, e);
-	case PTR_CALL: s->totals.calls++; return call_feed_call(s->feed, &r->call, e);
+	case PTR_CALL_PATH: return call_feed_path(s->call_feed, &r->call_path, e);
+	case PTR_CALL: s->totals.calls++; return call_feed_call(s->call_feed, &r->call, e);
 	case PTR_EVENT: s->totals.events++; return plain_rows_event(s->rows, r, e);
 	case PTR_ERROR: s->totals.errors++; return plain_rows_error(s->rows, r, e);
 	case PTR_GUEST_RUN: return vm_rows_guest_run(s->vms, r, e);
@@ -308,7 +292,7 @@ static int sink_record(struct pt_sink *sink, const struct ptr_record *r, struct 
 	case PTR_PATH_SUM: put_path_sum(s, &r->path_sum); return 0;
 	case PTR_CALL_SUM:
 		s->totals.calls += r->call_sum.calls;
-		return call_feed_sum(s->feed, &r->call_sum, e);
+		return call_feed_sum(s->call_feed, &r->call_sum, e);
 	case PTR_INTERRUPT: return put_interrupt(s, &r->interrupt, e);
 	case PTR_META:
 	case PTR_TYPES:
@@ -325,12 +309,12 @@ static int sink_record(struct pt_sink *sink, const struct ptr_record *r, struct 
 static void finalize(struct sqlite_sink *s)
 {
 	plain_rows_destroy(s->rows);
+	run_feed_destroy(s->run_feed); /* before what it feeds */
 	run_groups_destroy(s->runs);
 	free(s->interrupts);
-	ptr_times_destroy(s->times);
 	slices_destroy(s->slices);
 	dictionary_destroy(s->dictionary);
-	call_feed_destroy(s->feed); /* before what it feeds */
+	call_feed_destroy(s->call_feed); /* before what it feeds */
 	call_paths_destroy(s->call_paths);
 	calls_destroy(s->calls);
 	vm_rows_destroy(s->vms);
@@ -338,12 +322,12 @@ static void finalize(struct sqlite_sink *s)
 	source_lines_destroy(s->lines);
 	inserter_destroy(s->inserter); /* after those whose rows it inserts */
 	s->rows = NULL;
+	s->run_feed = NULL;
 	s->runs = NULL;
 	s->interrupts = NULL;
-	s->times = NULL;
 	s->slices = NULL;
 	s->dictionary = NULL;
-	s->feed = NULL;
+	s->call_feed = NULL;
 	s->call_paths = NULL;
 	s->calls = NULL;
 	s->vms = NULL;
@@ -360,9 +344,8 @@ static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 	if (begin(s, e) < 0)
 		return -1;
 	source_lines_open_ahead(s->lines);
-	ptr_times_settle(s->times);
-	if (call_feed_finish(s->feed, e) < 0 || put_settled(s, e) < 0 || slices_finish(s->slices, e) < 0 ||
-	    dictionary_rank(s->dictionary, e) < 0)
+	if (call_feed_finish(s->call_feed, e) < 0 || run_feed_finish(s->run_feed, e) < 0 ||
+	    slices_finish(s->slices, e) < 0 || dictionary_rank(s->dictionary, e) < 0)
 		return -1;
 	s->busy_with = "writing runs";
 	if (run_groups_finish(s->runs, s->inserter, s->dictionary, &s->poll, e) < 0 ||

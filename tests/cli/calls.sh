@@ -2,6 +2,7 @@
 # text, callers that are far away, more shapes of calls than are counted, another trace in front. The longest
 # calls are the longest.
 source tests/common.bash
+source tests/programs.bash
 select="id, thread, call_path, call_branch, return_branch, call_tsc, return_tsc, elapsed_tsc, branch_count, insn_count, cyc_count,
 	flags, parent"
 # The runs of 800,000 calls with hardly two alike are more than SHAPES_RANKED; reading all of them back would
@@ -21,14 +22,24 @@ for how in 30000:1:30000 800000:2:20000; do
 	check "$calls: there are last ones" test "$(wc -l <"$tmp/got")" -ge "$last"
 	same "$calls: the last" <(tail -n "$(wc -l <"$tmp/got")" "$tmp/truth") "$tmp/got"
 done
-# In one thread and in two, also shapes that are not counted: the same bytes, but for when it was loaded.
-for j in 1 2; do
+# In one thread, in two and in three, also shapes that are not counted: the same bytes, but for when it was loaded.
+for j in 1 2 3; do
 	"$PT_BUILD/tests/tools/odd_calls" 800000 2 /dev/null | "$PT_BIN/pt-load" -q -j "$j" "$tmp/j$j"
 	succeeded "${PIPESTATUS[1]}" "-j $j: load"
 	sqlite3 "$tmp/j$j" 'UPDATE trace SET load_time = 0'
 done
 check "one thread and two make the same database" cmp "$tmp/j1" "$tmp/j2"
-rm -f "$tmp/j1" "$tmp/j2"
+check "one thread and three make the same database" cmp "$tmp/j1" "$tmp/j3"
+rm -f "$tmp"/j[123]
+# And of runs that have times and cycles.
+capture threads -e cyc
+for j in 1 3; do
+	"$PT_BIN/pt-decode" -q "$tmp/c.ptc" | "$PT_BIN/pt-load" -q -j "$j" "$tmp/t$j"
+	succeeded "${PIPESTATUS[1]}" "threads: -j $j: load"
+	sqlite3 "$tmp/t$j" 'UPDATE trace SET load_time = 0'
+done
+check "threads: there are exact times" test "$(sqlite3 "$tmp/t1" "SELECT count(*) > 100 FROM branches WHERE time_class = 'exact'")" = 1
+check "threads: one thread and three make the same database" cmp "$tmp/t1" "$tmp/t3"
 for bad in 0 -1 x ''; do
 	"$PT_BIN/pt-load" -j "$bad" "$tmp/none" "$tmp/s" 2>/dev/null
 	check "-j '$bad' is refused" test $? -eq 2
