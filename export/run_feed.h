@@ -26,13 +26,14 @@ struct fed_run {
 	bool begins, crosses, direct_last;    /* as in struct ptr_timed_run */
 };
 
-/* Until run_feed_finish() the groups are the feed's. threaded: in a thread of its own. NULL: PT_ERR_NO_MEMORY. */
+/* Until run_feed_finish() the groups are the feed's. threaded: in a thread of its own. NULL:
+ * PT_ERR_NO_MEMORY. */
 struct run_feed *run_feed_create(struct run_groups *groups, bool threaded, struct pt_error *e);
 /* Also before run_feed_finish(). NULL is fine. */
 void run_feed_destroy(struct run_feed *f);
 
-/* Room for the next run, in the order of ids, to be filled before run_feed_add(). NULL: PT_ERR_NO_MEMORY, or what
- * run_groups_add() said of one before. */
+/* Room for the next run, in the order of ids, to be filled before run_feed_add(). NULL: PT_ERR_NO_MEMORY, or
+ * what run_groups_add() said of one before. */
 struct fed_run *run_feed_room(struct run_feed *f, struct pt_error *e);
 /* That room is filled. 0, or -1 as above. */
 int run_feed_add(struct run_feed *f, struct pt_error *e);
