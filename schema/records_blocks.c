@@ -29,8 +29,8 @@ struct ptr_blocks {
 	uint64_t put, waited;	     /* blocks; of these, that another one was being written */
 	pthread_mutex_t mutex; /* of what follows, and failed, error and count, where other is not NULL */
 	pthread_cond_t written;
-	_Atomic(uint8_t *)
-	    full; /* the block that is to be written; NULL: none. Changes with the mutex held */
+	/* The block that is to be written; NULL: none. Without the mutex it is only looked whether there is one. */
+	_Atomic(uint8_t *) full;
 	uint32_t full_bytes;
 	bool busy;  /* it is being written */
 	bool waits; /* who puts blocks, until it is */

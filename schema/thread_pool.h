@@ -11,7 +11,7 @@
 
 struct pt_thread_pool;
 
-/* Does a piece of work, some milliseconds at most, in the pool's thread of that number, from 0 on. False: there
+/* Does a piece of work, some milliseconds at most but for writes, in the pool's thread of that number, from 0 on. False: there
  * was none. */
 typedef bool (*pt_thread_pool_work)(void *arg, unsigned thread);
 
