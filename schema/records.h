@@ -81,7 +81,6 @@
 #include <stdint.h>
 
 #include "schema/error.h"
-#include "schema/thread_pool.h"
 
 #define PTR_NO_TSC	 UINT64_MAX /* a time that is not known */
 #define PTR_UNKNOWN	 UINT64_MAX /* a count that is not known */
@@ -496,6 +495,7 @@ struct ptr_record {
 /* ---- Writing ---------------------------------------------------------------------------------------- */
 
 struct ptr_writer;
+struct pt_thread_pool;
 
 /* In place of a stream's fd: all is done but write() (pt-decode --null); records are numbered and
  * counted, and not encoded (where lines are printed in place of them). */
@@ -505,8 +505,8 @@ struct ptr_writer;
 /* Starts a stream on fd (the caller's). name: what it is called when it cannot be written, which is to live
  * as long (output_name()); NULL: "the record stream". NULL: PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY. */
 struct ptr_writer *ptr_writer_create(int fd, const char *name, struct pt_error *e);
-/* From now on the pool's threads put checksums and write, or, while they do something else, who fills the next
- * block; the bytes are the same. The pool has no threads yet. NULL: no longer; the pool's threads have ended. */
+/* From now on the pool's threads put checksums and write, or, while they do something else, who fills the
+ * next block; the bytes are the same. The pool has no threads yet. NULL: no longer, its threads have ended. */
 void ptr_writer_use_pool(struct ptr_writer *w, struct pt_thread_pool *pool);
 /* Who reads the stream is what takes longest: blocks could often not be written as fast as they were filled. */
 bool ptr_writer_waits(const struct ptr_writer *w);

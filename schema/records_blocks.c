@@ -10,6 +10,7 @@
 
 #include "schema/crc32c.h"
 #include "schema/records_format.h"
+#include "schema/thread_pool.h"
 
 enum {
 	BLOCK_ROOM = PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX,
@@ -29,7 +30,7 @@ struct ptr_blocks {
 	uint64_t put, waited;	     /* blocks; of these, that another one was being written */
 	pthread_mutex_t mutex; /* of what follows, and failed, error and count, where other is not NULL */
 	pthread_cond_t written;
-	/* The block that is to be written; NULL: none. Without the mutex it is only looked whether there is one. */
+	/* The block that is to be written; NULL: none. Without the mutex only whether there is one is asked. */
 	_Atomic(uint8_t *) full;
 	uint32_t full_bytes;
 	bool busy;  /* it is being written */

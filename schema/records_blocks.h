@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 #include "schema/error.h"
-#include "schema/thread_pool.h"
 
 struct ptr_blocks;
+struct pt_thread_pool;
 
 /* To fd, which remains the caller's; PTR_NO_FILE: to nowhere. name: in messages. NULL and *e:
  * PT_ERR_NO_MEMORY. */
