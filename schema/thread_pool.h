@@ -11,8 +11,8 @@
 
 struct pt_thread_pool;
 
-/* Does a piece of work, of some milliseconds at most (but for writing), in the pool's thread of that number, from
- * 0 on. False: there was none. */
+/* Does a piece of work, of some milliseconds at most (but for writing), in the pool's thread of that number,
+ * from 0 on. False: there was none. */
 typedef bool (*pt_thread_pool_work)(void *arg, unsigned thread);
 
 /* At most so many threads, none at first. NULL: no memory. */

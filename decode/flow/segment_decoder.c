@@ -1,4 +1,4 @@
-/* segment_decoder.c - see segment.h and segment_decoder.h: a decoder, and the code that its graph has of a space. */
+/* segment_decoder.c - see segment_decoder.h: a decoder, and the code that its graph has of a space. */
 #include "decode/flow/segment_decoder.h"
 
 #include <stdlib.h>
