@@ -13,27 +13,29 @@
 #include "schema/thread_pool.h"
 
 enum {
+	BLOCKS = 5, /* with a pool: one is filled, and four wait until a thread has ended what it is at */
 	BLOCK_ROOM = PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX,
 	WAITED_DIVISOR = 4 /* many have waited: more than one of so many */
 };
 
 struct ptr_blocks {
 	int fd;
-	const char *name; /* in messages */
-	uint32_t count;
-	uint8_t *filled; /* header and payload */
-	uint8_t *other;	 /* the same, NULL without a pool */
-	bool failed;	 /* error says why */
+	const char *name;	 /* in messages */
+	uint8_t *blocks[BLOCKS]; /* header and payload: block n at n % BLOCKS. Without a pool there is one */
+	uint32_t bytes[BLOCKS];	 /* of the payload */
+	unsigned room;		 /* how many blocks there are */
+	bool failed;		 /* error says why */
 	struct pt_error error;
+	/* Blocks: that were put, of these, that were written, that waited for another one to be written. */
+	_Atomic uint64_t put, written;
+	uint64_t waited;
 
 	struct pt_thread_pool *pool; /* NULL: who puts a block writes it */
-	uint64_t put, waited;	     /* blocks; of these, that another one was being written */
-	pthread_mutex_t mutex; /* of what follows, and failed, error and count, where other is not NULL */
-	pthread_cond_t written;
-	/* The block that is to be written; NULL: none. Without the mutex only whether there is one is asked. */
-	_Atomic(uint8_t *) full;
-	uint32_t full_bytes;
-	bool busy;  /* it is being written */
+	/* Of what follows, and failed, error, put and written, where there is more than one block. Without it
+	 * only whether there is something to write is asked, and error is read once failed is set. */
+	pthread_mutex_t mutex;
+	pthread_cond_t done;
+	bool busy;  /* a block is being written */
 	bool waits; /* who puts blocks, until it is */
 };
 
@@ -42,8 +44,9 @@ struct ptr_blocks *ptr_blocks_create(int fd, const char *name, struct pt_error *
 	struct ptr_blocks *b = calloc(1, sizeof *b);
 
 	if (b)
-		b->filled = malloc(BLOCK_ROOM);
-	if (b && b->filled) {
+		b->blocks[0] = malloc(BLOCK_ROOM);
+	if (b && b->blocks[0]) {
+		b->room = 1;
 		b->fd = fd;
 		b->name = name;
 		return b;
@@ -68,39 +71,53 @@ static int write_all(const struct ptr_blocks *b, const uint8_t *p, size_t n, str
 	return 0;
 }
 
-static int write_block(const struct ptr_blocks *b, uint8_t *block, uint32_t size, struct pt_error *e)
+/* The first one that was not written. */
+static int write_block(const struct ptr_blocks *b, struct pt_error *e)
 {
+	uint8_t *block = b->blocks[b->written % b->room];
+	uint32_t size = b->bytes[b->written % b->room];
+
 	memcpy(block, PTR_BLOCK_MAGIC, 4);
-	ptr_store_u32(block + 4, b->count);
+	ptr_store_u32(block + 4, (uint32_t)b->written);
 	ptr_store_u32(block + 8, size);
 	ptr_store_u32(block + 12, ptc_crc32c(block + PTR_BLOCK_HEADER_BYTES, size));
 	ptr_store_u32(block + 16, (uint32_t)crc32(0, block, 16));
 	return b->fd == PTR_NO_FILE ? 0 : write_all(b, block, PTR_BLOCK_HEADER_BYTES + size, e);
 }
 
+static int failed(const struct ptr_blocks *b, struct pt_error *e)
+{
+	*e = b->error;
+	return -1;
+}
+
 /* ---- In a pool's threads ---------------------------------------------------------------------------- */
 
-/* Writes the block that is full, if no other thread does. The mutex is held. False: there is none to write. */
-static bool write_full(struct ptr_blocks *b)
+/* Writes a block, if no other thread does; after a failure all are dropped. The mutex is held. False: there is
+ * none to write. */
+static bool write_first(struct ptr_blocks *b)
 {
 	struct pt_error e;
 	int r;
 
-	if (!b->full || b->busy)
+	if (b->written == b->put || b->busy)
 		return false;
+	if (b->failed) {
+		b->written = b->put;
+		return true;
+	}
 	b->busy = true;
 	pthread_mutex_unlock(&b->mutex);
-	r = write_block(b, b->full, b->full_bytes, &e);
+	r = write_block(b, &e);
 	pthread_mutex_lock(&b->mutex);
 	b->busy = false;
-	b->full = NULL;
-	b->count++;
+	b->written++;
 	if (r < 0) {
 		b->failed = true;
 		b->error = e;
 	}
 	if (b->waits)
-		pthread_cond_signal(&b->written);
+		pthread_cond_signal(&b->done);
 	return true;
 }
 
@@ -110,10 +127,10 @@ static bool work(void *arg, unsigned thread)
 	bool done;
 
 	(void)thread;
-	if (!b->full)
+	if (b->written == b->put)
 		return false;
 	pthread_mutex_lock(&b->mutex);
-	done = write_full(b);
+	done = write_first(b);
 	pthread_mutex_unlock(&b->mutex);
 	return done;
 }
@@ -121,69 +138,60 @@ static bool work(void *arg, unsigned thread)
 void ptr_blocks_use_pool(struct ptr_blocks *b, struct pt_thread_pool *pool)
 {
 	b->pool = pool;
-	if (!pool || b->other)
+	if (!pool || b->room > 1)
 		return;
-	b->other = malloc(BLOCK_ROOM);
-	if (!b->other) {
+	while (b->room < BLOCKS && (b->blocks[b->room] = malloc(BLOCK_ROOM)))
+		b->room++;
+	if (b->room == 1) {
 		b->pool = NULL;
 		return;
 	}
 	pthread_mutex_init(&b->mutex, NULL);
-	pthread_cond_init(&b->written, NULL);
+	pthread_cond_init(&b->done, NULL);
 	pt_thread_pool_add(pool, work, b);
 }
 
-/* No block is to be written then. The mutex is held. */
-static void wait_until_written(struct ptr_blocks *b)
+/* Until no more than so many blocks are to be written; this thread writes them where no other one does. The
+ * mutex is held. */
+static void wait_until(struct ptr_blocks *b, uint64_t few)
 {
-	while (b->full) {
-		if (write_full(b))
+	while (b->put - b->written > few) {
+		if (write_first(b))
 			continue;
 		b->waits = true;
-		pthread_cond_wait(&b->written, &b->mutex);
+		pthread_cond_wait(&b->done, &b->mutex);
 		b->waits = false;
 	}
 }
 
-static int failed(const struct ptr_blocks *b, struct pt_error *e)
+/* Gives the block to the pool's threads. There is another one to be filled then. */
+static int give(struct ptr_blocks *b, struct pt_error *e)
 {
-	*e = b->error;
-	return -1;
-}
-
-/* Gives the block to the pool's threads, when the one before is written. */
-static int give(struct ptr_blocks *b, uint32_t size, struct pt_error *e)
-{
-	uint8_t *next = b->other;
-	int r = 0;
+	bool bad;
 
 	pthread_mutex_lock(&b->mutex);
 	b->put++;
-	b->waited += b->busy;
-	wait_until_written(b);
-	if (b->failed) {
-		r = failed(b, e);
-	} else {
-		b->full = b->other = b->filled;
-		b->filled = next;
-		b->full_bytes = size;
-	}
+	b->waited += b->busy && b->put - b->written == b->room;
+	wait_until(b, b->room - 1);
+	bad = b->failed;
 	pthread_mutex_unlock(&b->mutex);
-	if (r == 0 && b->pool)
+	if (bad)
+		return failed(b, e);
+	if (b->pool)
 		pt_thread_pool_wake(b->pool);
-	return r;
+	return 0;
 }
 
 void ptr_blocks_destroy(struct ptr_blocks *b)
 {
 	if (!b)
 		return;
-	if (b->other) {
-		pthread_cond_destroy(&b->written);
+	if (b->room > 1) {
+		pthread_cond_destroy(&b->done);
 		pthread_mutex_destroy(&b->mutex);
 	}
-	free(b->filled);
-	free(b->other);
+	for (unsigned i = 0; i < b->room; i++)
+		free(b->blocks[i]);
 	free(b);
 }
 
@@ -191,20 +199,20 @@ void ptr_blocks_destroy(struct ptr_blocks *b)
 
 uint8_t *ptr_blocks_room(struct ptr_blocks *b)
 {
-	return b->filled + PTR_BLOCK_HEADER_BYTES;
+	return b->blocks[b->put % b->room] + PTR_BLOCK_HEADER_BYTES;
 }
 
 int ptr_blocks_put(struct ptr_blocks *b, uint32_t size, struct pt_error *e)
 {
-	if (b->other)
-		return give(b, size, e);
+	b->bytes[b->put % b->room] = size;
+	if (b->room > 1)
+		return give(b, e);
+	if (!b->failed && write_block(b, &b->error) < 0)
+		b->failed = true;
 	if (b->failed)
 		return failed(b, e);
-	if (write_block(b, b->filled, size, &b->error) < 0) {
-		b->failed = true;
-		return failed(b, e);
-	}
-	b->count++;
+	b->put++;
+	b->written++;
 	return 0;
 }
 
@@ -220,13 +228,10 @@ bool ptr_blocks_wait(const struct ptr_blocks *b)
 
 int ptr_blocks_finish(struct ptr_blocks *b, struct pt_error *e)
 {
-	bool bad;
-
-	if (!b->other)
-		return b->failed ? failed(b, e) : 0;
-	pthread_mutex_lock(&b->mutex);
-	wait_until_written(b);
-	bad = b->failed;
-	pthread_mutex_unlock(&b->mutex);
-	return bad ? failed(b, e) : 0;
+	if (b->room > 1) {
+		pthread_mutex_lock(&b->mutex);
+		wait_until(b, 0);
+		pthread_mutex_unlock(&b->mutex);
+	}
+	return b->failed ? failed(b, e) : 0;
 }
