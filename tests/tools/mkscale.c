@@ -16,6 +16,7 @@
  * pointer, along so many different paths before the first comes again.
  */
 #include <getopt.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -155,7 +156,10 @@ static void read_original(uint64_t *ret_period, uint32_t *ret_pid)
 	struct ptc_chunk c;
 	struct ptc_aux aux;
 
-	ok(r && meta ? 0 : -1);
+	if (!r || !meta) {
+		fprintf(stderr, "mkscale: %s: %s\n", opt.clone, f ? error.message : strerror(errno));
+		exit(1);
+	}
 	while (ok(ptc_next(r, &c, &error))) {
 		switch (c.type) {
 		case PTC_META: ok(ptc_meta_add(meta, &c, &error)); break;
