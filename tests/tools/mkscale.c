@@ -15,8 +15,8 @@
  * conditional branch that is mostly, not always, taken. With --call-paths functions call each other, through a
  * pointer, along so many different paths before the first comes again.
  */
-#include <getopt.h>
 #include <errno.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
