@@ -1,7 +1,7 @@
 /*
  * run_feed.h - runs on their way to run_groups.h, in another thread: there they get their times
- * (schema/derived/run_times.h), which is a third of the work that they make. What comes of it is the same
- * without the thread.
+ * (schema/derived/run_times.h), which is a quarter of what the thread that reads does otherwise. What comes of
+ * it is the same without the thread.
  */
 #ifndef EXPORT_RUN_FEED_H
 #define EXPORT_RUN_FEED_H
