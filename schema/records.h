@@ -506,7 +506,8 @@ struct pt_thread_pool;
  * as long (output_name()); NULL: "the record stream". NULL: PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY. */
 struct ptr_writer *ptr_writer_create(int fd, const char *name, struct pt_error *e);
 /* From now on the pool's threads put checksums and write, or, while they do something else, who fills the
- * next block; the bytes are the same. The pool has no threads yet. NULL: no longer, its threads have ended. */
+ * next block; the bytes are the same. To be called before records are put, of a pool without threads. NULL:
+ * no longer, its threads have ended. */
 void ptr_writer_use_pool(struct ptr_writer *w, struct pt_thread_pool *pool);
 /* Who reads the stream is what takes longest: blocks could often not be written as fast as they were filled. */
 bool ptr_writer_waits(const struct ptr_writer *w);

@@ -21,9 +21,9 @@ enum {
 struct ptr_blocks {
 	int fd;
 	const char *name;	 /* in messages */
-	uint8_t *blocks[BLOCKS]; /* header and payload: block n at n % BLOCKS. Without a pool there is one */
+	uint8_t *blocks[BLOCKS]; /* header and payload: block n at n % room */
 	uint32_t bytes[BLOCKS];	 /* of the payload */
-	unsigned room;		 /* how many blocks there are */
+	unsigned room;		 /* how many there are; without a pool one */
 	bool failed;		 /* error says why */
 	struct pt_error error;
 	/* Blocks: that were put, of these, that were written, that waited for another one to be written. */
@@ -138,7 +138,7 @@ static bool work(void *arg, unsigned thread)
 void ptr_blocks_use_pool(struct ptr_blocks *b, struct pt_thread_pool *pool)
 {
 	b->pool = pool;
-	if (!pool || b->room > 1)
+	if (!pool || b->room > 1 || b->put) /* a block that was put is where it is */
 		return;
 	while (b->room < BLOCKS && (b->blocks[b->room] = malloc(BLOCK_ROOM)))
 		b->room++;
