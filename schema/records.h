@@ -577,6 +577,32 @@ struct ptr_calls {
 int ptr_calls_add(struct ptr_calls *calls, const struct ptr_call *r, uint32_t instead);
 /* What is added from now on can be put apart from what was added before. */
 void ptr_calls_cut(struct ptr_calls *calls);
+
+/* So many calls can be added before a chunk begins. */
+uint32_t ptr_calls_room(const struct ptr_calls *calls);
+/* Calls of one stack that return one after the other, as they were encoded: all but the first one's call path,
+ * flags, and where and when it returns. For those who make the same calls again. */
+struct ptr_calls_like {
+	const uint8_t *bytes;
+	uint32_t n;
+	uint32_t count;
+	uint32_t branches; /* from where the first returns to where the last does; 0 when unknown */
+};
+struct ptr_calls_mark {
+	size_t chunks, used, waiting;
+};
+static inline struct ptr_calls_mark ptr_calls_mark(const struct ptr_calls *calls)
+{
+	return (struct ptr_calls_mark){calls->chunk_count, calls->used, calls->waiting_count};
+}
+/* The bytes of those that were added since the mark, valid until something else is added. False: some wait for
+ * numbers, or a chunk has begun. */
+bool ptr_calls_since(const struct ptr_calls *calls, const struct ptr_calls_mark *mark,
+		     struct ptr_calls_like *ret);
+/* Adds them once more; there is room. first: its thread, stack, call_path, flags, return_tsc, return_branch. */
+void ptr_calls_add_like(struct ptr_calls *calls, const struct ptr_call *first,
+			const struct ptr_calls_like *like);
+
 void ptr_calls_empty(struct ptr_calls *calls);
 void ptr_calls_deinit(struct ptr_calls *calls);
 /* The number of what has stood for it. */

@@ -2,6 +2,7 @@
 #include "schema/records.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "schema/array.h"
 #include "schema/records_encode.h"
@@ -73,6 +74,57 @@ int ptr_calls_add(struct ptr_calls *c, const struct ptr_call *r, uint32_t instea
 	chunk->bytes += (uint32_t)(p - begin);
 	chunk->count++;
 	return 0;
+}
+
+uint32_t ptr_calls_room(const struct ptr_calls *c)
+{
+	return needs_chunk(c) ? 0 : CHUNK_CALLS - c->chunks[c->chunk_count - 1].count;
+}
+
+/* The byte after a number. */
+static const uint8_t *after_v(const uint8_t *p)
+{
+	while (*p & 0x80)
+		p++;
+	return p + 1;
+}
+
+/* Of a CALL, the byte after its return_branch: what comes before differs when the call is made again. */
+static const uint8_t *after_return_branch(const uint8_t *p)
+{
+	unsigned numbers = 5; /* flags, call path, two times, return_branch */
+
+	if (p[1] & PTR_CALL_STACK)
+		numbers += 2;
+	for (p++; numbers; numbers--)
+		p = after_v(p);
+	return p;
+}
+
+bool ptr_calls_since(const struct ptr_calls *c, const struct ptr_calls_mark *mark, struct ptr_calls_like *ret)
+{
+	if (c->chunk_count != mark->chunks || c->waiting_count != mark->waiting)
+		return false;
+	ret->bytes = after_return_branch(c->bytes + mark->used);
+	ret->n = (uint32_t)(c->bytes + c->used - ret->bytes);
+	return true;
+}
+
+void ptr_calls_add_like(struct ptr_calls *c, const struct ptr_call *r, const struct ptr_calls_like *like)
+{
+	struct ptr_calls_chunk *chunk = &c->chunks[c->chunk_count - 1];
+	uint8_t *begin = c->bytes + c->used, *p;
+
+	*begin = PTR_CALL;
+	p = put_call_thread(&chunk->last, begin + 1, r, false);
+	p = put_v(p, r->call_path);
+	p = put_call_return(&chunk->last, p, r, 0);
+	memcpy(p, like->bytes, like->n);
+	p += like->n;
+	chunk->last.return_branch += like->branches;
+	c->used += (size_t)(p - begin);
+	chunk->bytes += (uint32_t)(p - begin);
+	chunk->count += like->count;
 }
 
 void ptr_calls_cut(struct ptr_calls *c)

@@ -94,15 +94,22 @@ static inline uint8_t *put_call_thread(struct ptr_previous_call *previous, uint8
 	return put_v(p, flags);
 }
 
-/* What comes after its call path. */
-static inline uint8_t *put_call_rest(struct ptr_previous_call *previous, uint8_t *p, const struct ptr_call *r)
+/* What comes after its call path: when it returned, and how many TSC ticks it took; where. */
+static inline uint8_t *put_call_return(struct ptr_previous_call *previous, uint8_t *p,
+				       const struct ptr_call *r, uint64_t elapsed)
 {
 	p = put_v(p, ptr_zigzag(r->return_tsc - previous->return_tsc));
-	p = put_v(p, ptr_zigzag(r->return_tsc - r->call_tsc));
+	p = put_v(p, ptr_zigzag(elapsed));
 	p = put_v(p, ptr_zigzag(r->return_branch - previous->return_branch));
-	p = put_v(p, ptr_zigzag(r->return_branch - r->call_branch));
 	previous->return_tsc = r->return_tsc;
 	previous->return_branch = r->return_branch;
+	return p;
+}
+
+static inline uint8_t *put_call_rest(struct ptr_previous_call *previous, uint8_t *p, const struct ptr_call *r)
+{
+	p = put_call_return(previous, p, r, r->return_tsc - r->call_tsc);
+	p = put_v(p, ptr_zigzag(r->return_branch - r->call_branch));
 	p = put_v(p, r->branch_count);
 	p = put_v(p, r->insn_count);
 	p = put_count(p, r->cyc_count);

@@ -44,10 +44,12 @@ struct pt_path {
 	uint32_t not_taken;  /* conditional branches passed */
 	uint32_t number;     /* in the record stream, 0 not there yet (output/emit.h) */
 	uint32_t follow;     /* the path that came after it last, and probably will again */
-	uint32_t calls;	     /* bit i: edge i has a role; once role was asked (output/call_roles.h) */
-	uint8_t count;	     /* edges */
-	uint8_t role;	     /* of its edges together, 0 not yet asked (output/call_roles.h) */
-	uint8_t mode;	     /* enum insn_mode */
+	/* Bit i: edge i has a role; it is of an inner call (output/inner_calls.h). Once role was asked
+	 * (output/call_roles.h). */
+	uint32_t calls, inner;
+	uint8_t count; /* edges */
+	uint8_t role;  /* of its edges together, 0 not yet asked (output/call_roles.h) */
+	uint8_t mode;  /* enum insn_mode */
 	/* One of its edges begins an emulated PTWRITE (emulated_ptwrite.h). */
 	bool emulated;
 };

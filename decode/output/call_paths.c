@@ -258,16 +258,17 @@ void pt_call_path_set_number(struct pt_call_paths *p, uint32_t id, uint32_t numb
 	atomic_store_explicit(&p->numbers[id], number, memory_order_relaxed);
 }
 
-void pt_call_paths_settle(struct pt_call_paths *p)
+bool pt_call_paths_settle(struct pt_call_paths *p)
 {
 	struct table *t = p->recent;
 
 	table_destroy(t->smaller);
 	t->smaller = NULL;
 	if (!t->count || t->count < p->remembered / 2)
-		return;
+		return false;
 	memset(p->older->lines, 0, ((size_t)p->older->mask + 1) * sizeof *p->older->lines);
 	p->older->count = 0;
 	p->recent = p->older;
 	p->older = t;
+	return true;
 }

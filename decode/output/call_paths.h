@@ -56,7 +56,7 @@ uint32_t pt_call_path_number(const struct pt_call_paths *paths, uint32_t id);
 void pt_call_path_set_number(struct pt_call_paths *paths, uint32_t id, uint32_t number);
 
 /* No thread is in another of these functions, nor will be before this returns: what was not asked for since
- * long is forgotten, if there are too many. */
-void pt_call_paths_settle(struct pt_call_paths *paths);
+ * long is forgotten, if there are too many. True: some may be; all are to be asked for again. */
+bool pt_call_paths_settle(struct pt_call_paths *paths);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "decode/output/inner_calls.h"
+
 /* How far a call that is no call may jump over. */
 #define SKIPPED_BYTES_MAX 16
 
@@ -154,5 +156,6 @@ void pt_call_roles_path(struct pt_call_roles *r, struct pt_path *path)
 		if (edge->role != PT_ROLE_NONE)
 			path->calls |= 1u << i;
 	}
+	path->inner = pt_inner_calls_find(g, path);
 	path->role = path->calls ? PT_ROLE_CALL : PT_ROLE_NONE;
 }

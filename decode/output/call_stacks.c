@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/output/call_memos.h"
 #include "decode/output/call_roles.h"
 #include "schema/array.h"
 
@@ -20,6 +21,7 @@ struct frame {
 	uint32_t ret_symbol; /* entered: of what it returns to, 0 none */
 	uint16_t flags;	     /* PTR_CALL_* */
 	bool entered;	     /* by a system call, interrupt or exception */
+	bool asked;	     /* for call_path, since call paths may have got other ids */
 };
 
 #define EXECS_UNKNOWN UINT32_MAX
@@ -48,6 +50,7 @@ struct pt_call_stacks {
 	struct pt_call_stacks_config config;
 	struct pt_call_stack **stacks; /* that have run, by number */
 	size_t stack_count, stack_room;
+	struct pt_call_memos *memos;  /* NULL with sums */
 	bool guests;		      /* some are of guests */
 	uint64_t from_tsc, until_tsc; /* pt_call_stacks_keep() */
 	bool no_memory;
@@ -60,16 +63,37 @@ struct pt_call_stacks *pt_call_stacks_create(const struct pt_call_stacks_config 
 {
 	struct pt_call_stacks *c = calloc(1, sizeof *c);
 
-	if (c)
-		c->config = *config;
-	return c;
+	if (!c)
+		return NULL;
+	c->config = *config;
+	c->memos = config->sums ? NULL : pt_call_memos_create();
+	if (config->sums || c->memos)
+		return c;
+	pt_call_stacks_destroy(c);
+	return NULL;
 }
 
 void pt_call_stacks_destroy(struct pt_call_stacks *c)
 {
-	if (c)
-		free(c->stacks);
+	if (!c)
+		return;
+	pt_call_memos_destroy(c->memos);
+	free(c->stacks);
 	free(c);
+}
+
+void pt_call_stacks_forget_paths(struct pt_call_stacks *c)
+{
+	if (c->memos)
+		pt_call_memos_forget(c->memos);
+}
+
+void pt_call_stacks_forget_call_paths(struct pt_call_stacks *c)
+{
+	pt_call_stacks_forget_paths(c);
+	for (size_t i = 0; i < c->stack_count; i++)
+		for (uint32_t n = 0; n < c->stacks[i]->room; n++)
+			c->stacks[i]->frames[n].asked = false;
 }
 
 void pt_call_records_deinit(struct pt_call_records *r)
@@ -229,9 +253,10 @@ static struct frame *push(struct pt_call_stacks *c, struct pt_call_stack *st, co
 		return NULL;
 	f = &st->frames[st->depth++];
 	/* What was called last from here is often called again. */
-	if (!f->call_path || f->parent != parent || f->place != callee->place || f->ip != callee->ip) {
+	if (!f->asked || f->parent != parent || f->place != callee->place || f->ip != callee->ip) {
 		f->call_path = pt_call_path(c->config.paths, parent, callee, &c->records->paths);
 		c->no_memory |= !f->call_path;
+		f->asked = true;
 		f->number = 0;
 		f->parent = parent;
 		f->place = callee->place;
@@ -457,6 +482,31 @@ static void begin(struct pt_call_stacks *c, struct pt_call_stack *st, const stru
 		bottom(c, st, &now, &target);
 }
 
+/* Calls that begin at edge `begin` and return before edge `end`. */
+static void run_inner(struct pt_call_stacks *c, const struct pt_call_stack *st,
+		      const struct pt_call_step *step, uint64_t first, uint32_t begin, uint32_t end)
+{
+	const struct pt_inner_run run = {
+	    .thread = st->thread,
+	    .stack = st->number,
+	    .parent = st->frames[st->depth - 1].call_path,
+	    .depth = st->dropped + st->depth,
+	    .tsc = step->tsc,
+	    .branch = first,
+	    .has_cyc = st->has_cyc,
+	    .at = {.first = step->run.first, .calls = step->run.calls, .begin = begin, .end = end}};
+	const struct pt_call_sink to = {
+	    .paths = c->config.paths, .added = &c->records->paths, .calls = &c->records->calls};
+
+	c->no_memory |= !pt_call_memos_run(c->memos, &run, &to, c->config.graph);
+}
+
+/* There is a frame that they are called from, and room for theirs. */
+static bool has_room(const struct pt_call_stack *st)
+{
+	return st->depth && st->depth + PTR_PATH_EDGES <= FRAMES_MAX;
+}
+
 /* One execution of the path, of which some edges have a role. first: the id of its first branch, 0 none. */
 static void apply_path(struct pt_call_stacks *c, struct pt_call_stack *st, const struct pt_call_step *step,
 		       uint64_t first)
@@ -464,12 +514,22 @@ static void apply_path(struct pt_call_stacks *c, struct pt_call_stack *st, const
 	const struct pt_graph *g = c->config.graph;
 	struct now now = {.tsc = step->tsc};
 	uint64_t insns = st->insns, branches = st->branches;
+	uint32_t inner = step->inner && c->memos && pt_call_memos_pay(c->memos) ? step->inner : 0;
 
 	st->insns += step->run.insns;
 	st->branches += step->count;
 	for (uint32_t left = step->run.calls; left; left &= left - 1) {
 		uint32_t i = (uint32_t)__builtin_ctz(left);
 
+		if (inner >> i & 1 && has_room(st)) {
+			uint32_t end = pt_inner_calls_end(step->run.calls, inner, i);
+
+			run_inner(c, st, step, first, i, end);
+			left &= ~0u << (end - 1);
+			continue;
+		}
+		if (inner >> i & 1)
+			inner = 0;
 		now.insns = insns + pt_path_insns_until(g, step->run.first, step->count, step->run.insns, i);
 		now.branches = branches + i + 1;
 		now.branch = first ? first + i : 0;
@@ -517,6 +577,7 @@ static void run_each(struct pt_call_stacks *c, struct pt_call_stack *st, const s
 		fetch_ahead(g, step, i);
 		one.tsc = r->tsc;
 		one.count = path->count;
+		one.inner = path->inner;
 		one.run.branch = step->runs.first ? (step->runs.first + i) * PTR_RUN_BRANCHES : 0;
 		one.run.calls = path->calls;
 		one.run.first = path->first;

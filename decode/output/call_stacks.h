@@ -53,7 +53,7 @@ struct pt_call_target {
 
 /* One thing that a stream does. */
 struct pt_call_step {
-	enum {
+	enum __attribute__((packed)) {
 		PT_CALL_WHO,   /* what follows is of another thread, or stream */
 		PT_CALL_BEGIN, /* it (re)starts, at the target */
 		PT_CALL_RUN,   /* paths were run, the last of which may call and return */
@@ -66,6 +66,7 @@ struct pt_call_step {
 	} type;
 	bool has_cyc;	 /* there are cycles */
 	uint8_t count;	 /* RUN: edges of the last path */
+	uint32_t inner;	 /* RUN: of the last path, as in struct pt_path */
 	uint64_t tsc;	 /* PTR_NO_TSC: of a gap, unknown. RUN: of the last path */
 	uint64_t cycles; /* of the stream, so far, without the last path's (RUNS: without theirs) */
 	union {
@@ -111,6 +112,9 @@ pt_call_stacks_create(const struct pt_call_stacks_config *config); /* NULL: no m
 void pt_call_stacks_destroy(struct pt_call_stacks *c);		   /* but for its stacks; NULL is fine */
 /* With sums: calls that return from from_tsc on, and before until_tsc, are records. At first none are. */
 void pt_call_stacks_keep(struct pt_call_stacks *c, uint64_t from_tsc, uint64_t until_tsc);
+/* From now on the graph's edges and paths may have other numbers; call paths other ids. */
+void pt_call_stacks_forget_paths(struct pt_call_stacks *c);
+void pt_call_stacks_forget_call_paths(struct pt_call_stacks *c);
 /* Adds to *records what `count` steps make. False: no memory, then and ever after. */
 bool pt_call_stacks_run(struct pt_call_stacks *c, const struct pt_call_step *steps, size_t count,
 			struct pt_call_records *records);

@@ -294,6 +294,15 @@ static void wait_for_shards(struct pt_calls *c, uint64_t batches)
 	pthread_mutex_unlock(&c->mutex);
 }
 
+/* All shards have done what they were given. */
+static void settle_call_paths(struct pt_calls *c)
+{
+	if (!pt_call_paths_settle(c->paths))
+		return;
+	for (unsigned i = 0; i < c->shard_count; i++)
+		pt_call_stacks_forget_call_paths(c->shards[i].stacks);
+}
+
 /* Gives the batch that is filled to the shards. */
 static void give(struct pt_calls *c)
 {
@@ -310,7 +319,7 @@ static void give(struct pt_calls *c)
 		pt_thread_pool_wake(c->pool);
 	if (c->given % BATCHES_SETTLE == 0 && c->path_count >= c->emit->call_paths / 2) {
 		wait_for_shards(c, c->given);
-		pt_call_paths_settle(c->paths);
+		settle_call_paths(c);
 	}
 }
 
@@ -387,12 +396,20 @@ static void put_records(struct pt_calls *c, struct batch *b)
 		report_full(c);
 }
 
-void pt_calls_settle(struct pt_calls *c)
+/* No step waits any more. */
+static void settle(struct pt_calls *c)
 {
 	wait_for_shards(c, c->given);
 	c->filled->detail = c->emit->detail;
 	for (unsigned i = 0; c->paths && i < c->shard_count; i++)
 		take_batch(&c->shards[i], i, c->filled);
+}
+
+void pt_calls_recycle(struct pt_calls *c)
+{
+	settle(c);
+	for (unsigned i = 0; c->paths && i < c->shard_count; i++)
+		pt_call_stacks_forget_paths(c->shards[i].stacks);
 }
 
 /* ---- Steps ------------------------------------------------------------------------------------------ */
@@ -512,7 +529,7 @@ static bool find_threads(struct pt_calls *c, const struct who *who, struct pt_ca
 	*ret_host = pt_call_threads_get(c->threads, host, who->cpu, who->vcpu);
 	if (!*ret_host || !*ret || pt_call_threads_joined(*ret, *ret_host))
 		return *ret_host;
-	pt_calls_settle(c);
+	settle(c);
 	pt_call_threads_join(c->threads, *ret, *ret_host, move, c);
 	return true;
 }
@@ -621,6 +638,7 @@ void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *
 	step = next_step(c, false);
 	*step = (struct pt_call_step){.type = PT_CALL_RUN,
 				      .count = path->count,
+				      .inner = path->inner,
 				      .tsc = run->tsc,
 				      .cycles = s->cycles,
 				      .has_cyc = s->has_cyc,
@@ -694,7 +712,7 @@ void pt_calls_finish(struct pt_calls *c)
 	if (!c->paths)
 		return;
 	flush_plain(c);
-	pt_calls_settle(c);
+	settle(c);
 	for (uint64_t n = first; n < c->given; n++)
 		put_records(c, &c->batches[n % BATCHES]);
 	put_records(c, c->filled);

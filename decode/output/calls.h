@@ -54,8 +54,8 @@ void pt_calls_runs(struct pt_calls *c, const struct pt_emit_stream *s,
 		   const struct pt_flow_encoded_runs *runs, uint32_t from, uint32_t to, uint64_t number);
 /* Whether the path calls or returns: whether pt_calls_run() does more than count. */
 bool pt_calls_changes(struct pt_calls *c, struct pt_path *path);
-/* The graph is about to be recycled: no step that waits needs it any more. */
-void pt_calls_settle(struct pt_calls *c);
+/* The graph is about to be recycled: no step that waits needs it any more, nor is anything remembered of it. */
+void pt_calls_recycle(struct pt_calls *c);
 /* The trace is over: all records are put. */
 void pt_calls_finish(struct pt_calls *c);
 /* After that: the sums of calls that are no records are. */

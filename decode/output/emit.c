@@ -383,7 +383,7 @@ void pt_emit_recycle(struct pt_emit *m)
 	if (m->vm && m->vm->recycled)
 		m->vm->recycled(m->vm_arg);
 	if (m->calls)
-		pt_calls_settle(m->stacks);
+		pt_calls_recycle(m->stacks);
 }
 
 void pt_emit_finish(struct pt_emit *m)

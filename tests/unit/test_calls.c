@@ -157,7 +157,7 @@ static void start(void)
 }
 
 /* Of each call the path, of each path the parent: as many as a test has. */
-enum { CALLS = 1 << 16, STACKS = 8, DEPTHS = 1 << 15 };
+enum { CALLS = 1 << 19, STACKS = 8, DEPTHS = 1 << 15 };
 static struct ptr_call calls[CALLS];
 static uint32_t call_count, parents[CALLS];
 
@@ -402,6 +402,133 @@ static void deep(void)
 	expect("deep recursion", NULL, 8192);
 }
 
+/* ---- Calls within a run ----------------------------------------------------------------------------- */
+
+/* A walk through functions 'a' to 'd', of which each calls others at up to 16 places, and returns. */
+enum { WALK_DEPTH = 12, WALK = 800000 };
+struct walk {
+	uint32_t random;
+	uint32_t depth;
+	struct {
+		char function;
+		unsigned next; /* place that it may call from */
+	} frames[WALK_DEPTH];
+};
+
+static uint32_t next_random(struct walk *w, uint32_t below)
+{
+	w->random = w->random * 1664525 + 1013904223;
+	w->random &= 0xffff; /* so it comes by the same places again and again */
+	return (w->random >> 6) % below;
+}
+
+/* The next branch. */
+static enum ptr_kind walk(struct walk *w, uint64_t *ret_from, uint64_t *ret_to)
+{
+	char c = w->frames[w->depth].function, to;
+	unsigned at = w->frames[w->depth].next + next_random(w, 2);
+
+	if (at < 4 && w->depth + 1 < WALK_DEPTH && next_random(w, 8) < 6) {
+		/* Of places that can call any of 16 functions in turn. */
+		to = (char)('a' + at);
+		*ret_from = CALLER(HOST, c, to);
+		*ret_to = FN(HOST, to);
+		w->frames[w->depth].next = at + 1;
+		w->frames[++w->depth].function = to;
+		w->frames[w->depth].next = 0;
+		return PTR_CALL_DIR;
+	}
+	*ret_from = FN(HOST, c) + 0xff;
+	if (!w->depth) {
+		w->frames[0].next = 0;
+		*ret_to = FN(HOST, c);
+		return PTR_JMP;
+	}
+	/* Some do not return to who has called them (longjmp). */
+	w->depth -= w->depth > 1 && next_random(w, 16) == 0 ? 2 : 1;
+	*ret_to = CALLER(HOST, w->frames[w->depth].function, w->frames[w->depth + 1].function) + 5;
+	return PTR_RET;
+}
+
+/* Runs of the walk's branches, up to `most` in each. Every so often what is known of paths is forgotten. */
+static void walk_by(uint32_t most, uint32_t *first_of_run)
+{
+	static struct walk w;
+	struct pt_emit_stream *s = &cpus[0];
+	uint64_t start_ip = FN(HOST, 'a'), to = 0;
+	uint32_t done = 0;
+
+	w = (struct walk){.random = 1, .frames[0].function = 'a'};
+	for (uint32_t turn = 0; done < WALK; turn++) {
+		uint32_t edges[PTR_PATH_EDGES + 3], n = 0, count = turn % 7 * 5 % most + 1;
+
+		if (count > WALK - done)
+			count = WALK - done;
+		struct pt_flow_run r = {.repeats = 1, .tsc = 100 + done, .timing = PTR_TIME_BEFORE};
+
+		r.cyc_count = PTR_UNKNOWN;
+		for (; n < count; n++) {
+			uint64_t from;
+			enum ptr_kind kind = walk(&w, &from, &to);
+
+			edges[n] = pt_graph_edge(&graph, s->machine->code, from, to, kind);
+		}
+		r.path = pt_graph_path(&graph,
+				       &(struct pt_path_key){.code = s->machine->code,
+							     .start_ip = start_ip,
+							     .end_ip = to,
+							     .edges = edges,
+							     .count = n,
+							     .mode = INSN_64},
+				       0);
+		first_of_run[turn + 1] = done;
+		start_ip = to;
+		done += n;
+		pt_emit_output.runs(s, flow, &r, 1);
+		if (turn % 30000 == 29999)
+			pt_emit_recycle(&emit);
+	}
+}
+
+/* By runs of up to 31 branches calls are what they are by runs of one each: but for their times. */
+static void within_runs(void)
+{
+	static struct ptr_call one_by_one[CALLS];
+	static uint32_t first_of_run[2][WALK + 2];
+	uint32_t count = 0, differ = 0, inner = 0;
+
+	for (uint32_t most = 1; most <= 31; most += 30) {
+		start();
+		to(&cpus[0], 50, 0, 0, 'a', 10);
+		walk_by(most, first_of_run[most > 1]);
+		expect("a walk", NULL, 0);
+		if (most > 1)
+			break;
+		count = call_count;
+		memcpy(one_by_one, calls, count * sizeof *calls);
+	}
+	check_same(call_count, count, "a walk: calls");
+	for (uint32_t i = 0; i < call_count; i++) {
+		const struct ptr_call *a = &one_by_one[i], *b = &calls[i];
+		uint64_t run = b->return_branch / PTR_RUN_BRANCHES;
+
+		differ += a->call_path != b->call_path || a->depth != b->depth || a->flags != b->flags ||
+			  a->branch_count != b->branch_count || a->insn_count != b->insn_count ||
+			  a->thread != b->thread || a->stack != b->stack;
+		differ += b->return_branch && first_of_run[0][a->return_branch / PTR_RUN_BRANCHES] !=
+						  first_of_run[1][run] + b->return_branch % PTR_RUN_BRANCHES;
+		differ += b->call_branch && first_of_run[0][a->call_branch / PTR_RUN_BRANCHES] !=
+						first_of_run[1][b->call_branch / PTR_RUN_BRANCHES] +
+						    b->call_branch % PTR_RUN_BRANCHES;
+		if (b->call_branch && b->call_branch / PTR_RUN_BRANCHES == run) {
+			inner++;
+			differ += b->call_tsc != b->return_tsc || b->return_tsc != 100 + first_of_run[1][run];
+		}
+	}
+	check_same(differ, 0, "a walk: calls are other ones by runs");
+	check(inner > 20000, "a walk: calls within a run");
+}
+
 int main(void)
 {
 	in_guest();
@@ -411,5 +538,6 @@ int main(void)
 	renamed();
 	idle();
 	deep();
+	within_runs();
 	return sum_up();
 }
