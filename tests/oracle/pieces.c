@@ -1,7 +1,7 @@
 /*
  * pieces - whether what was decoded is what happened, with gaps only where they are reported.
  *
- *     pieces [-b] [-e] [-f] TRUTH DECODED
+ *     pieces [-b] [-e] [-f] [-p N] TRUTH DECODED
  *
  * Both are lines "from to" (hexadecimal, 0: not seen). A line of DECODED that begins with # reports a
  * gap. Between two of them must be a contiguous piece of TRUTH, all pieces in order; the first begins
@@ -9,7 +9,9 @@
  * lines where decoding began ("0 to") and ended ("from 0") may be new: also a "0 to" before it,
  * for the packet with which the buffer is full is in it, when the emulated PC's log has the branch
  * that it reports as one without PT already. -b, -e: the beginning, the end may be missing. -f: a
- * line "0 to" is a gap, too (TNT packets disabled: what is between is not in the trace). Prints
+ * line "0 to" is a gap, too (TNT packets disabled: what is between is not in the trace). -p N: and so
+ * are N others, of which nothing is reported: such a trace has so many PSBs, whose FUP says where it is
+ * after a conditional branch that is not in it. Prints
  * "branches decoded gaps missing", or what is wrong, with exit status 1.
  */
 #include <inttypes.h>
@@ -103,16 +105,33 @@ static size_t find(const struct list *truth, size_t from, const struct branch *p
 	return ret;
 }
 
+/* The most branches of the piece that are one in truth from `from` on. */
+static size_t longest(const struct list *truth, size_t from, const struct branch *piece, size_t n)
+{
+	size_t least = 0, most = n;
+
+	while (least < most) {
+		size_t half = least + (most - least + 1) / 2;
+
+		if (find(truth, from, piece, half) == SIZE_MAX)
+			most = half - 1;
+		else
+			least = half;
+	}
+	return least;
+}
+
 /* Of each list there is as much as its count says.
  * NOLINTBEGIN(clang-analyzer-core.NullDereference,clang-analyzer-core.uninitialized.Branch) */
 int main(int argc, char **argv)
 {
 	static struct list truth, got;
 	bool open_begin = false, open_end = false, begins = false;
-	size_t at = 0, found = 0, begin = 0, decoded = 0;
+	size_t at = 0, found = 0, begin = 0, decoded = 0, psbs = 0;
 	int o;
 
-	while ((o = getopt(argc, argv, "bef")) > 0) {
+	while ((o = getopt(argc, argv, "befp:")) > 0) {
+		psbs = o == 'p' ? strtoul(optarg, NULL, 10) : psbs;
 		open_begin |= o == 'b';
 		open_end |= o == 'e';
 		begins |= o == 'f';
@@ -122,7 +141,7 @@ int main(int argc, char **argv)
 	read_list(&truth, argv[optind], false);
 	read_list(&got, argv[optind + 1], begins);
 	for (size_t g = 0; g <= got.gap_count; g++) {
-		bool first = g == 0 && !open_begin, last = g == got.gap_count;
+		bool first = g == 0 && !begin && !open_begin, last = g == got.gap_count;
 		size_t end = last ? got.count : got.gaps[g], b = begin, e = end;
 
 		begin = end;
@@ -137,10 +156,15 @@ int main(int argc, char **argv)
 			continue;
 		found = find(&truth, at, got.at + b, e - b);
 		if (found == SIZE_MAX) {
-			size_t k;
+			size_t k = longest(&truth, at, got.at + b, e - b);
 
-			for (k = e - b; k && find(&truth, at, got.at + b, k) == SIZE_MAX; k /= 2)
-				;
+			if (k && psbs--) {
+				at = find(&truth, at, got.at + b, k) + k;
+				decoded -= e - b - k;
+				begin = b + k;
+				g--;
+				continue;
+			}
 			printf(
 			    "branches %zu to %zu (%" PRIx64 " %" PRIx64
 			    "...) are no contiguous piece of the truth after its branch %zu; the first %zu "
