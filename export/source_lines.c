@@ -128,12 +128,16 @@ static bool is_no_memory(const char *text)
 	return text && strstr(text, "out of memory");
 }
 
-/* What libdwfl's last failure was, if it was want of memory: else what the system's was. */
+/* What libdwfl's last failure was, if it was want of memory: else what the system's was. 0: it says that there is
+ * nothing at an address, which is none, whatever is left in errno (valgrind's allocator leaves ENOMEM). */
 static int last_error(void)
 {
 	int error = errno, number = dwfl_errno();
+	const char *text = number ? dwfl_errmsg(number) : NULL;
 
-	return is_no_memory(number ? dwfl_errmsg(number) : NULL) ? ENOMEM : error;
+	if (text && strstr(text, "address out of range"))
+		return 0;
+	return is_no_memory(text) ? ENOMEM : error;
 }
 
 /* Why a file of debug information could not be opened now: libdwfl goes on to its next place then, and
