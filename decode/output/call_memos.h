@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "decode/output/call_frames.h"
 #include "decode/output/inner_calls.h"
-#include "schema/records.h"
 
 struct pt_call_memos;
 
@@ -29,16 +29,9 @@ struct pt_inner_run {
 	struct pt_inner_at at;
 };
 
-/* What calls are added to. */
-struct pt_call_sink {
-	struct pt_call_paths *paths;
-	struct pt_new_call_paths *added; /* call paths without number */
-	struct ptr_calls *calls;
-};
-
 /* Whether it pays to remember calls: mostly they are the same. Asked once a run. */
 bool pt_call_memos_pay(struct pt_call_memos *m);
-/* Adds the calls. False: no memory. */
+/* Adds the calls; to->sums is NULL. False: no memory. */
 bool pt_call_memos_run(struct pt_call_memos *m, const struct pt_inner_run *run, const struct pt_call_sink *to,
 		       const struct pt_graph *graph);
 

@@ -4,59 +4,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/output/call_frames.h"
 #include "decode/output/call_memos.h"
 #include "decode/output/call_roles.h"
 #include "schema/array.h"
-
-/* Of deeper recursion the bottom is dropped: those calls are not reported, and do not return. */
-#define FRAMES_MAX 16384
-
-struct frame {
-	uint64_t ret; /* where a return leads to; 0: the bottom */
-	uint64_t tsc, branch, insns, branches, cycles;
-	uint32_t call_path; /* its id, or PT_NO_CALL_PATH */
-	uint32_t number;    /* the call path's, 0 if it was not known yet */
-	uint32_t parent, place;
-	uint64_t ip;	     /* what call_path was looked up by */
-	uint32_t ret_symbol; /* entered: of what it returns to, 0 none */
-	uint16_t flags;	     /* PTR_CALL_* */
-	bool entered;	     /* by a system call, interrupt or exception */
-	bool asked;	     /* for call_path, since call paths may have got other ids */
-};
 
 #define EXECS_UNKNOWN UINT32_MAX
 
 struct pt_call_stack {
 	const struct pt_task *task;
-	uint32_t number;
+	struct pt_frames frames;    /* its thread and stack are who runs, and the number */
 	const struct pt_task *host; /* of a guest's: the host's thread that ran it last, NULL unknown */
 	/* Of the process, when it ran last: an exec makes another program of it. EXECS_UNKNOWN: it begins
 	 * anew. */
 	uint32_t execs;
-	struct frame *frames;
-	uint32_t depth, room;
-	uint32_t dropped; /* frames below the first, until that one returns */
-	uint64_t resume;  /* after a trace end: where it should go on */
-	bool replaced;	  /* by an exec: of its frames only those in the kernel are still to return */
-	uint32_t thread;
-	uint64_t tsc;			  /* at its last path, or when it began to run */
-	uint64_t insns, branches, cycles; /* executed so far: by this thread, whatever else ran on its CPU */
-	uint64_t seen_cycles;		  /* of the stream, what is in cycles already */
-	bool has_cyc;
-	bool listed; /* in the shard's list */
+	uint64_t resume; /* after a trace end: where it should go on */
+	bool replaced;	 /* by an exec: of its frames only those in the kernel are still to return */
+	uint64_t tsc;	 /* at its last path, or when it began to run */
+	/* Executed so far: by this thread, whatever else ran on its CPU. */
+	uint64_t insns, branches;
+	uint64_t seen_cycles; /* of the stream, what is in the frames' cycles already */
+	bool listed;	      /* in the shard's list */
 };
 
 struct pt_call_stacks {
 	struct pt_call_stacks_config config;
 	struct pt_call_stack **stacks; /* that have run, by number */
 	size_t stack_count, stack_room;
-	struct pt_call_memos *memos;  /* NULL with sums */
-	bool guests;		      /* some are of guests */
-	uint64_t from_tsc, until_tsc; /* pt_call_stacks_keep() */
-	bool no_memory;
-	/* The step at hand. */
-	struct pt_call_who who;
-	struct pt_call_records *records;
+	struct pt_call_memos *memos; /* NULL with sums */
+	bool guests;		     /* some are of guests */
+	struct pt_call_sink to;	     /* its calls and added: of the steps at hand */
+	struct pt_call_who who;	     /* of the step at hand */
 };
 
 struct pt_call_stacks *pt_call_stacks_create(const struct pt_call_stacks_config *config)
@@ -66,6 +44,8 @@ struct pt_call_stacks *pt_call_stacks_create(const struct pt_call_stacks_config 
 	if (!c)
 		return NULL;
 	c->config = *config;
+	c->to.paths = config->paths;
+	c->to.sums = config->sums;
 	c->memos = config->sums ? NULL : pt_call_memos_create();
 	if (config->sums || c->memos)
 		return c;
@@ -92,8 +72,7 @@ void pt_call_stacks_forget_call_paths(struct pt_call_stacks *c)
 {
 	pt_call_stacks_forget_paths(c);
 	for (size_t i = 0; i < c->stack_count; i++)
-		for (uint32_t n = 0; n < c->stacks[i]->room; n++)
-			c->stacks[i]->frames[n].asked = false;
+		pt_frames_forget_call_paths(&c->stacks[i]->frames);
 }
 
 void pt_call_records_deinit(struct pt_call_records *r)
@@ -110,8 +89,8 @@ void pt_call_records_empty(struct pt_call_records *r)
 
 void pt_call_stacks_keep(struct pt_call_stacks *c, uint64_t from_tsc, uint64_t until_tsc)
 {
-	c->from_tsc = from_tsc;
-	c->until_tsc = until_tsc;
+	c->to.from_tsc = from_tsc;
+	c->to.until_tsc = until_tsc;
 }
 
 /* ---- Stacks ----------------------------------------------------------------------------------------- */
@@ -124,14 +103,14 @@ struct pt_call_stack *pt_call_stack_create(const struct pt_task *task, uint32_t 
 		return NULL;
 	st->task = task;
 	st->execs = EXECS_UNKNOWN;
-	st->number = number;
+	st->frames.stack = number;
 	return st;
 }
 
 void pt_call_stack_destroy(struct pt_call_stack *st)
 {
 	if (st)
-		free(st->frames);
+		pt_frames_deinit(&st->frames);
 	free(st);
 }
 
@@ -141,10 +120,10 @@ static void list(struct pt_call_stacks *c, struct pt_call_stack *st)
 	size_t at = c->stack_count;
 
 	if (pt_array_grow(&c->stacks, c->stack_count, &c->stack_room, NULL) < 0) {
-		c->no_memory = true;
+		c->to.no_memory = true;
 		return;
 	}
-	for (; at > 0 && c->stacks[at - 1]->number > st->number; at--)
+	for (; at > 0 && c->stacks[at - 1]->frames.stack > st->frames.stack; at--)
 		c->stacks[at] = c->stacks[at - 1];
 	c->stacks[at] = st;
 	c->stack_count++;
@@ -174,10 +153,6 @@ void pt_call_stacks_move(struct pt_call_stacks *from, struct pt_call_stacks *to,
 	list(to, st);
 }
 
-struct now { /* where in the trace */
-	uint64_t tsc, branch, insns, branches;
-};
-
 /* What a stack's bottom stands on: a guest's on the stack of the host's thread that runs it. */
 static uint32_t base_path(const struct pt_call_stacks *c, const struct pt_call_stack *st)
 {
@@ -185,132 +160,53 @@ static uint32_t base_path(const struct pt_call_stacks *c, const struct pt_call_s
 
 	if (!st->task->machine->pid || st->task == c->who.host_task)
 		return 0;
-	return host && host->depth ? host->frames[host->depth - 1].call_path : 0;
-}
-
-/* False: no memory. */
-static bool add_call(struct pt_call_stacks *c, const struct ptr_call *r, uint32_t id)
-{
-	if (c->config.sums && !(r->return_tsc >= c->from_tsc && r->return_tsc < c->until_tsc))
-		return pt_call_sums_add(c->config.sums, r, id);
-	return ptr_calls_add(&c->records->calls, r, r->call_path ? 0 : id) == 0;
-}
-
-static void pop(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now, uint32_t flags)
-{
-	const struct frame *f = &st->frames[--st->depth];
-	const struct ptr_call r = {.thread = st->thread,
-				   .stack = st->number,
-				   .call_path = f->number,
-				   .call_tsc = f->tsc,
-				   .return_tsc = now->tsc,
-				   .call_branch = f->branch,
-				   .return_branch = now->branch,
-				   .branch_count = now->branches - f->branches,
-				   .insn_count = now->insns - f->insns,
-				   .cyc_count = st->has_cyc ? st->cycles - f->cycles : PTR_UNKNOWN,
-				   .flags = f->flags | flags,
-				   .depth = st->dropped + st->depth};
-
-	if (!st->depth)
-		st->dropped = 0;
-	c->no_memory |= !add_call(c, &r, f->call_path == PT_NO_CALL_PATH ? 0 : f->call_path);
-}
-
-/* Room for a frame more. False: no memory. */
-static bool grow(struct pt_call_stacks *c, struct pt_call_stack *st)
-{
-	uint32_t room = st->room ? st->room * 2 : 4;
-	struct frame *frames;
-
-	if (room > FRAMES_MAX) { /* endless recursion: the bottom half is dropped */
-		uint32_t keep = st->depth / 2;
-
-		memmove(st->frames, st->frames + (st->depth - keep), keep * sizeof *st->frames);
-		st->dropped += st->depth - keep;
-		st->depth = keep;
-		return true;
-	}
-	frames = realloc(st->frames, room * sizeof *frames);
-	if (!frames) {
-		c->no_memory = true;
-		return false;
-	}
-	memset(frames + st->room, 0, (room - st->room) * sizeof *frames);
-	st->frames = frames;
-	st->room = room;
-	return true;
+	return host ? pt_frames_call_path(&host->frames) : 0;
 }
 
 /* ret: where it returns to, 0: a bottom. */
-static struct frame *push(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now,
-			  uint64_t ret, const struct pt_callee *callee, uint32_t flags)
+static struct pt_frame *push(struct pt_call_stacks *c, struct pt_call_stack *st,
+			     const struct pt_call_now *now, uint64_t ret, const struct pt_callee *callee,
+			     uint32_t flags)
 {
-	uint32_t parent = st->depth ? st->frames[st->depth - 1].call_path : base_path(c, st);
-	struct frame *f;
+	const struct pt_call_begin begin = {.ret = ret,
+					    .parent = st->frames.depth ? pt_frames_call_path(&st->frames)
+								       : base_path(c, st),
+					    .flags = flags,
+					    .callee = *callee};
 
-	if (st->depth == st->room && !grow(c, st))
-		return NULL;
-	f = &st->frames[st->depth++];
-	/* What was called last from here is often called again. */
-	if (!f->asked || f->parent != parent || f->place != callee->place || f->ip != callee->ip) {
-		f->call_path = pt_call_path(c->config.paths, parent, callee, &c->records->paths);
-		c->no_memory |= !f->call_path;
-		f->asked = true;
-		f->number = 0;
-		f->parent = parent;
-		f->place = callee->place;
-		f->ip = callee->ip;
-	}
-	if (!f->number)
-		f->number = pt_call_path_number(c->config.paths, f->call_path);
-	f->ret = ret;
-	f->tsc = now->tsc;
-	f->branch = now->branch;
-	f->insns = now->insns;
-	f->branches = now->branches;
-	f->cycles = st->cycles;
-	f->flags = (uint16_t)flags;
-	f->entered = false;
-	return f;
+	return pt_frames_push(&st->frames, &begin, now, &c->to);
 }
 
-/* Back to the frame that returns to `to`. False when there is none. */
-static bool unwind(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now, uint64_t to)
+static bool unwind(struct pt_call_stacks *c, struct pt_call_stack *st, const struct pt_call_now *now,
+		   uint64_t to)
 {
-	uint32_t i = st->depth;
-
-	while (i > 0 && st->frames[i - 1].ret != to)
-		i--;
-	if (i == 0)
-		return false;
-	/* Tail calls return together: the outermost frame of this return address that is in a row. */
-	while (i > 1 && st->frames[i - 1].flags & PTR_CALL_NON_CALL && st->frames[i - 2].ret == to)
-		i--;
-	while (st->depth >= i)
-		pop(c, st, now, st->frames[st->depth - 1].ret == to ? 0 : PTR_CALL_NO_RETURN);
-	return true;
+	return pt_frames_return(&st->frames, to, now, &c->to);
 }
 
-static void unwind_all(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now)
+static void unwind_all(struct pt_call_stacks *c, struct pt_call_stack *st, const struct pt_call_now *now)
 {
-	while (st->depth)
-		pop(c, st, now, PTR_CALL_NO_RETURN);
+	pt_frames_cut(&st->frames, 0, false, now, &c->to);
+}
+
+/* Of the frame on top, where it returns to. */
+static uint64_t top_return(const struct pt_call_stack *st)
+{
+	return st->frames.frames[st->frames.depth - 1].ret;
 }
 
 /* The program that an exec has put in place begins. */
-static void replace(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now)
+static void replace(struct pt_call_stacks *c, struct pt_call_stack *st, const struct pt_call_now *now)
 {
 	unwind_all(c, st, now);
 	st->replaced = false;
 }
 
-static struct now now_of(const struct pt_call_stack *st, uint64_t tsc)
+static struct pt_call_now now_of(const struct pt_call_stack *st, uint64_t tsc)
 {
-	return (struct now){.tsc = tsc, .insns = st->insns, .branches = st->branches};
+	return (struct pt_call_now){.tsc = tsc, .insns = st->insns, .branches = st->branches};
 }
 
-static void bottom(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now,
+static void bottom(struct pt_call_stacks *c, struct pt_call_stack *st, const struct pt_call_now *now,
 		   const struct pt_callee *callee)
 {
 	push(c, st, now, 0, callee, PTR_CALL_NO_CALL);
@@ -324,36 +220,36 @@ static struct pt_callee target_of(const struct pt_edge *edge)
 }
 
 /* Tracing begins again: after a system call or interrupt, in a signal's handler, or after one. */
-static void resumed(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now,
+static void resumed(struct pt_call_stacks *c, struct pt_call_stack *st, const struct pt_call_now *now,
 		    const struct pt_edge *edge)
 {
 	const struct pt_callee target = target_of(edge);
 
 	if (st->replaced)
 		replace(c, st, now);
-	if (st->depth == 0)
+	if (st->frames.depth == 0)
 		bottom(c, st, now, &target);
 	else if (edge->to != st->resume && st->resume && !unwind(c, st, now, edge->to))
 		push(c, st, now, st->resume, &target, 0);
 	st->resume = 0;
 }
 
-static void returned(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now,
+static void returned(struct pt_call_stacks *c, struct pt_call_stack *st, const struct pt_call_now *now,
 		     const struct pt_edge *edge)
 {
 	const struct pt_callee target = target_of(edge);
-	uint32_t i = st->depth;
+	uint32_t i = st->frames.depth;
 
 	if (unwind(c, st, now, edge->to))
 		return;
-	while (i > 0 && st->frames[i - 1].ret == 0)
+	while (i > 0 && st->frames.frames[i - 1].ret == 0)
 		i--;
 	if (i == 0) { /* what runs now has called the bottom */
 		unwind_all(c, st, now);
 		bottom(c, st, now, &target);
 	} else if (edge->first) {
 		/* The address was put there to be jumped to: a retpoline, a signal's trampoline. */
-		push(c, st, now, st->frames[st->depth - 1].ret, &target, PTR_CALL_NON_CALL);
+		push(c, st, now, top_return(st), &target, PTR_CALL_NON_CALL);
 	}
 }
 
@@ -362,11 +258,11 @@ static void returned(struct pt_call_stacks *c, struct pt_call_stack *st, const s
  * or next to that place (a system call that is restarted, an instruction that the kernel has
  * emulated).
  */
-static void returned_from_kernel(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now,
-				 const struct pt_edge *edge)
+static void returned_from_kernel(struct pt_call_stacks *c, struct pt_call_stack *st,
+				 const struct pt_call_now *now, const struct pt_edge *edge)
 {
 	const struct pt_callee target = target_of(edge);
-	uint32_t i = st->depth, ret_symbol;
+	uint32_t i = st->frames.depth, ret_symbol;
 	uint64_t ret;
 
 	if (st->replaced && !(edge->to >> 63)) {
@@ -376,36 +272,35 @@ static void returned_from_kernel(struct pt_call_stacks *c, struct pt_call_stack 
 	}
 	if (unwind(c, st, now, edge->to))
 		return;
-	while (i > 0 && !st->frames[i - 1].entered)
+	while (i > 0 && !st->frames.frames[i - 1].entered)
 		i--;
 	if (i == 0) { /* it was entered before the trace */
 		unwind_all(c, st, now);
 		bottom(c, st, now, &target);
 		return;
 	}
-	ret = st->frames[i - 1].ret;
-	ret_symbol = st->frames[i - 1].ret_symbol;
-	while (st->depth >= i)
-		pop(c, st, now, st->depth == i ? 0 : PTR_CALL_NO_RETURN);
-	if (st->depth == 0) {
+	ret = st->frames.frames[i - 1].ret;
+	ret_symbol = st->frames.frames[i - 1].ret_symbol;
+	pt_frames_cut(&st->frames, i - 1, true, now, &c->to);
+	if (st->frames.depth == 0) {
 		bottom(c, st, now, &target);
 	} else if (ret_symbol != (edge->named ? edge->place : 0)) {
 		/* Into the middle of what was not called in the trace: back from a handler that was
 		 * entered before it. */
-		if (st->depth == 1 && !edge->first)
+		if (st->frames.depth == 1 && !edge->first)
 			unwind_all(c, st, now);
-		if (st->depth)
+		if (st->frames.depth)
 			push(c, st, now, ret, &target, 0);
 		else
 			bottom(c, st, now, &target);
 	}
 }
 
-static void enter(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now,
+static void enter(struct pt_call_stacks *c, struct pt_call_stack *st, const struct pt_call_now *now,
 		  const struct pt_edge *edge)
 {
 	const struct pt_callee target = target_of(edge);
-	struct frame *f = push(c, st, now, edge->from + edge->bytes, &target, 0);
+	struct pt_frame *f = push(c, st, now, edge->from + edge->bytes, &target, 0);
 
 	if (!f)
 		return;
@@ -421,7 +316,7 @@ static uint64_t resume_ip(const struct pt_edge *edge)
 	return edge->kind == PTR_ASYNC ? edge->from : 0;
 }
 
-static void apply(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now,
+static void apply(struct pt_call_stacks *c, struct pt_call_stack *st, const struct pt_call_now *now,
 		  const struct pt_edge *edge)
 {
 	const struct pt_callee target = target_of(edge);
@@ -432,12 +327,12 @@ static void apply(struct pt_call_stacks *c, struct pt_call_stack *st, const stru
 	case PT_ROLE_ENTER: enter(c, st, now, edge); break;
 	case PT_ROLE_LEAVE: returned_from_kernel(c, st, now, edge); break;
 	case PT_ROLE_VM_ENTRY_OR_EXIT:
-		if (st->depth == 0)
+		if (st->frames.depth == 0)
 			bottom(c, st, now, &target);
 		break;
 	case PT_ROLE_TAIL:
-		if (st->depth)
-			push(c, st, now, st->frames[st->depth - 1].ret, &target, PTR_CALL_NON_CALL);
+		if (st->frames.depth)
+			push(c, st, now, top_return(st), &target, PTR_CALL_NON_CALL);
 		break;
 	case PT_ROLE_BEGIN: resumed(c, st, now, edge); break;
 	case PT_ROLE_END: st->resume = resume_ip(edge); break;
@@ -449,9 +344,9 @@ static void apply(struct pt_call_stacks *c, struct pt_call_stack *st, const stru
 
 static void count_cycles(struct pt_call_stack *st, const struct pt_call_step *step)
 {
-	st->cycles += step->cycles - st->seen_cycles;
+	st->frames.cycles += step->cycles - st->seen_cycles;
 	st->seen_cycles = step->cycles;
-	st->has_cyc |= step->has_cyc;
+	st->frames.has_cyc |= step->has_cyc;
 }
 
 /* The stack runs now. */
@@ -464,7 +359,7 @@ static void runs(const struct pt_call_stacks *c, struct pt_call_stack *st)
 		st->replaced = true;
 		st->execs = c->who.execs;
 	}
-	st->thread = c->who.thread;
+	st->frames.thread = c->who.thread;
 	if (st->task->machine->pid)
 		st->host = c->who.host_task;
 }
@@ -473,12 +368,12 @@ static void begin(struct pt_call_stacks *c, struct pt_call_stack *st, const stru
 {
 	const struct pt_callee target = {
 	    .ip = step->begin.ip, .place = step->begin.place, .named = step->begin.named};
-	struct now now = now_of(st, step->tsc);
+	struct pt_call_now now = now_of(st, step->tsc);
 
 	runs(c, st);
 	st->seen_cycles = step->cycles;
 	st->tsc = step->tsc;
-	if (st->depth == 0 && target.ip)
+	if (st->frames.depth == 0 && target.ip)
 		bottom(c, st, &now, &target);
 }
 
@@ -487,24 +382,21 @@ static void run_inner(struct pt_call_stacks *c, const struct pt_call_stack *st,
 		      const struct pt_call_step *step, uint64_t first, uint32_t begin, uint32_t end)
 {
 	const struct pt_inner_run run = {
-	    .thread = st->thread,
-	    .stack = st->number,
-	    .parent = st->frames[st->depth - 1].call_path,
-	    .depth = st->dropped + st->depth,
+	    .thread = st->frames.thread,
+	    .stack = st->frames.stack,
+	    .parent = pt_frames_call_path(&st->frames),
+	    .depth = st->frames.dropped + st->frames.depth,
 	    .tsc = step->tsc,
 	    .branch = first,
-	    .has_cyc = st->has_cyc,
+	    .has_cyc = st->frames.has_cyc,
 	    .at = {.first = step->run.first, .calls = step->run.calls, .begin = begin, .end = end}};
-	const struct pt_call_sink to = {
-	    .paths = c->config.paths, .added = &c->records->paths, .calls = &c->records->calls};
-
-	c->no_memory |= !pt_call_memos_run(c->memos, &run, &to, c->config.graph);
+	c->to.no_memory |= !pt_call_memos_run(c->memos, &run, &c->to, c->config.graph);
 }
 
 /* There is a frame that they are called from, and room for theirs. */
 static bool has_room(const struct pt_call_stack *st)
 {
-	return st->depth && st->depth + PTR_PATH_EDGES <= FRAMES_MAX;
+	return st->frames.depth && st->frames.depth + PTR_PATH_EDGES <= PT_FRAMES_MAX;
 }
 
 /* One execution of the path, of which some edges have a role. first: the id of its first branch, 0 none. */
@@ -512,7 +404,7 @@ static void apply_path(struct pt_call_stacks *c, struct pt_call_stack *st, const
 		       uint64_t first)
 {
 	const struct pt_graph *g = c->config.graph;
-	struct now now = {.tsc = step->tsc};
+	struct pt_call_now now = {.tsc = step->tsc};
 	uint64_t insns = st->insns, branches = st->branches;
 	uint32_t inner = step->inner && c->memos && pt_call_memos_pay(c->memos) ? step->inner : 0;
 
@@ -570,7 +462,7 @@ static void run_each(struct pt_call_stacks *c, struct pt_call_stack *st, const s
 	const struct pt_graph *g = c->config.graph;
 	struct pt_call_step one = {.type = PT_CALL_RUN, .has_cyc = step->has_cyc, .cycles = step->cycles};
 
-	for (uint32_t i = 0; i < step->runs.count && !c->no_memory; i++) {
+	for (uint32_t i = 0; i < step->runs.count && !c->to.no_memory; i++) {
 		const struct pt_flow_run *r = &step->runs.runs[i];
 		const struct pt_path *path = &g->paths[step->runs.paths[i]];
 
@@ -597,7 +489,7 @@ static void run_each(struct pt_call_stacks *c, struct pt_call_stack *st, const s
 
 static void forget(struct pt_call_stacks *c, struct pt_call_stack *st, uint64_t tsc)
 {
-	struct now now = now_of(st, tsc);
+	struct pt_call_now now = now_of(st, tsc);
 
 	replace(c, st, &now);
 	st->resume = 0;
@@ -662,21 +554,23 @@ static void fetch_edges(const struct pt_graph *g, const struct pt_call_step *ste
 bool pt_call_stacks_run(struct pt_call_stacks *c, const struct pt_call_step *steps, size_t count,
 			struct pt_call_records *records)
 {
-	c->records = records;
-	for (size_t i = 0; i < count && !c->no_memory; i++) {
+	c->to.added = &records->paths;
+	c->to.calls = &records->calls;
+	for (size_t i = 0; i < count && !c->to.no_memory; i++) {
 		if (i + STEPS_AHEAD < count)
 			fetch_edges(c->config.graph, &steps[i + STEPS_AHEAD]);
 		take_step(c, &steps[i]);
 	}
-	return !c->no_memory;
+	return !c->to.no_memory;
 }
 
 bool pt_call_stacks_finish(struct pt_call_stacks *c, struct pt_call_stack *st,
 			   struct pt_call_records *records)
 {
-	struct now now = now_of(st, st->tsc);
+	struct pt_call_now now = now_of(st, st->tsc);
 
-	c->records = records;
+	c->to.added = &records->paths;
+	c->to.calls = &records->calls;
 	unwind_all(c, st, &now);
-	return !c->no_memory;
+	return !c->to.no_memory;
 }
