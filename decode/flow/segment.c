@@ -195,6 +195,15 @@ static void go_on(struct pt_segment_decoder *d, const uint8_t *at)
 	}
 }
 
+static size_t most_runs(const struct pt_segment *s)
+{
+	size_t most = 0;
+
+	for (; s; s = s->next)
+		most = s->run_count > most ? s->run_count : most;
+	return most;
+}
+
 /* Of the list, those that have something. */
 static struct pt_segment *without_empty(struct pt_segment *first)
 {
@@ -231,5 +240,7 @@ struct pt_segment *pt_segment_decode(struct pt_segment_decoder *d, const struct 
 	d->flow = NULL;
 	d->task = NULL;
 	d->segment = NULL;
-	return without_empty(first);
+	first = without_empty(first);
+	d->most_runs = most_runs(first);
+	return first;
 }

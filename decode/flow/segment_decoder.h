@@ -31,6 +31,7 @@ struct pt_segment_decoder {
 	bool ended;	     /* no memory: what comes cannot be decoded here */
 	bool user_entered;   /* the segment has a USER entry */
 	bool begun, cyc_run; /* as in struct segment_checkpoint */
+	size_t most_runs;    /* of a segment of the last task */
 };
 
 /* ---- Where segments begin: segment_begin.c ---------------------------------------------------------- */

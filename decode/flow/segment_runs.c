@@ -210,9 +210,9 @@ static struct pt_kept_runs *kept_create(struct pt_segment *s, uint64_t generatio
 
 	if (!kept)
 		return NULL;
-	kept->paths = calloc(s->run_count, sizeof *kept->paths);
+	kept->paths = malloc(s->run_count * sizeof *kept->paths);
 	if (has_cyc)
-		kept->cycles = calloc(s->run_count, sizeof *kept->cycles);
+		kept->cycles = malloc(s->run_count * sizeof *kept->cycles);
 	if (!kept->paths || (has_cyc && !kept->cycles)) {
 		free(kept->paths);
 		free(kept->cycles);

@@ -1,5 +1,5 @@
 /*
- * call_frames.h - the frames of a thread's call stack: what is pushed and popped, and the calls that popping makes.
+ * call_frames.h - the frames of a thread's call stack: they are pushed and popped, which makes calls.
  *
  * Private to call_stacks.c, which knows what pushes and pops.
  */

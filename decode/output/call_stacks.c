@@ -457,6 +457,19 @@ static void fetch_ahead(const struct pt_graph *g, const struct pt_call_step *ste
 	__builtin_prefetch(&g->path_until[path->first]);
 }
 
+static void run_one(struct pt_call_stacks *c, struct pt_call_stack *st, struct pt_call_step *one,
+		    const struct pt_path *path, uint64_t number)
+{
+	one->count = path->count;
+	one->inner = path->inner;
+	one->run.branch = number * PTR_RUN_BRANCHES;
+	one->run.calls = path->calls;
+	one->run.first = path->first;
+	one->run.insns = path->insns;
+	run(c, st, one);
+}
+
+/* Most neither call nor return. */
 static void run_each(struct pt_call_stacks *c, struct pt_call_stack *st, const struct pt_call_step *step)
 {
 	const struct pt_graph *g = c->config.graph;
@@ -467,24 +480,22 @@ static void run_each(struct pt_call_stacks *c, struct pt_call_stack *st, const s
 		const struct pt_path *path = &g->paths[step->runs.paths[i]];
 
 		fetch_ahead(g, step, i);
-		one.tsc = r->tsc;
-		one.count = path->count;
-		one.inner = path->inner;
-		one.run.branch = step->runs.first ? (step->runs.first + i) * PTR_RUN_BRANCHES : 0;
-		one.run.calls = path->calls;
-		one.run.first = path->first;
-		one.run.insns = path->insns;
-		one.run.repeats = r->repeats;
-		run(c, st, &one);
-		if (!path->calls) {
-			st->insns += (uint64_t)path->insns * r->repeats;
-			st->branches += (uint64_t)path->count * r->repeats;
-		}
-		if (r->cyc_count != PTR_UNKNOWN) {
-			one.cycles += r->cyc_count;
+		if (i && r[-1].cyc_count != PTR_UNKNOWN) {
+			one.cycles += r[-1].cyc_count;
 			one.has_cyc = true;
 		}
+		one.tsc = r->tsc;
+		one.run.repeats = r->repeats;
+		if (path->calls) {
+			run_one(c, st, &one, path, step->runs.first ? step->runs.first + i : 0);
+			continue;
+		}
+		st->insns += (uint64_t)path->insns * r->repeats;
+		st->branches += (uint64_t)path->count * r->repeats;
 	}
+	runs(c, st);
+	st->tsc = one.tsc;
+	count_cycles(st, &one);
 }
 
 static void forget(struct pt_call_stacks *c, struct pt_call_stack *st, uint64_t tsc)
