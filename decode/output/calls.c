@@ -623,13 +623,11 @@ static void add_plain(struct pt_calls *c, const struct pt_emit_stream *s, const 
 	p->any = true;
 }
 
-void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path,
-		  const struct pt_flow_run *run, uint64_t number)
+static inline void add_run(struct pt_calls *c, const struct pt_emit_stream *s, struct pt_path *path,
+			   const struct pt_flow_run *run, uint64_t number)
 {
 	struct pt_call_step *step;
 
-	if (!add_who(c, s))
-		return;
 	fill(c);
 	if (!pt_calls_changes(c, path)) {
 		add_plain(c, s, path, run);
@@ -650,6 +648,20 @@ void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *
 					      .insns = path->insns,
 					      .repeats = run->repeats}};
 	c->plain = (struct plain_runs){0};
+}
+
+void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path,
+		  const struct pt_flow_run *run, uint64_t number)
+{
+	if (add_who(c, s))
+		add_run(c, s, path, run, number);
+}
+
+void pt_calls_next_run(struct pt_calls *c, const struct pt_emit_stream *s, struct pt_path *path,
+		       const struct pt_flow_run *run, uint64_t number)
+{
+	if (c->any_who) /* else there was no memory */
+		add_run(c, s, path, run, number);
 }
 
 uint32_t pt_calls_room(const struct pt_calls *c)

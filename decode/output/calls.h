@@ -46,6 +46,9 @@ void pt_calls_end(struct pt_calls *c, struct pt_emit_stream *s);
 /* A run of a path, which has that record number (0: it is none). The stream's cycles are those before it. */
 void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path,
 		  const struct pt_flow_run *run, uint64_t number);
+/* The same, after another one of the same stream. */
+void pt_calls_next_run(struct pt_calls *c, const struct pt_emit_stream *s, struct pt_path *path,
+		       const struct pt_flow_run *run, uint64_t number);
 /* So many more runs can be added before calls are put: 0 or more. */
 uint32_t pt_calls_room(const struct pt_calls *c);
 /* Runs [from, to) of encoded ones, the first of which has that record number (0: they are no records): as

@@ -241,6 +241,58 @@ static void count_left_out(struct pt_emit *m, const struct pt_flow_run *runs, ui
 	}
 }
 
+/* Runs are records, and nothing but records and steps of the call stacks. */
+static bool only_recorded(const struct pt_emit_stream *s)
+{
+	const struct pt_emit *m = s->emit;
+
+	return m->definitions && m->calls && !m->text && !m->sums && !s->runs_wanted && !s->emulated.reading;
+}
+
+/* As pt_emit_run() of each, after that of another one, up to the first that is more than a record. Returns how
+ * many. */
+static uint32_t record_runs(struct pt_emit_stream *s, const struct pt_flow_run *runs, uint32_t n)
+{
+	struct pt_emit *m = s->emit;
+	uint64_t branches = 0, not_taken = 0;
+	uint32_t i = 0;
+
+	for (; i < n; i++) {
+		const struct pt_flow_run *run = &runs[i];
+		struct pt_path *path = &m->graph->paths[run->path];
+		const struct ptr_run r = {.slice = s->slice,
+					  .tsc = run->tsc,
+					  .timing = (enum ptr_timing)run->timing,
+					  .path = path->number,
+					  .repeats = run->repeats,
+					  .cyc_count = run->cyc_count,
+					  .insn_count = run->insn_count};
+		int64_t number;
+
+		if (!path->number || path->emulated)
+			break;
+		number = ptr_put_run(m->writer, &r, path->count, &m->error);
+		if (number < 0) {
+			m->failed = true;
+			break;
+		}
+		branches += (uint64_t)path->count * run->repeats;
+		not_taken += (uint64_t)path->not_taken * run->repeats;
+		if (path->count)
+			s->last_branch = pt_emit_last_branch((uint64_t)number, path->count, run);
+		pt_calls_next_run(m->stacks, s, path, run, (uint64_t)number);
+		if (run->cyc_count != PTR_UNKNOWN) {
+			s->cycles += run->cyc_count;
+			s->has_cyc = true;
+		}
+	}
+	m->runs += i;
+	m->branches += branches;
+	s->slice_branches += branches;
+	s->not_taken += not_taken;
+	return i;
+}
+
 static void on_runs(void *arg, const struct pt_flow *f, const struct pt_flow_run *runs, uint32_t n)
 {
 	struct pt_emit_stream *s = arg;
@@ -256,8 +308,11 @@ static void on_runs(void *arg, const struct pt_flow *f, const struct pt_flow_run
 		return;
 	if (m->sums)
 		pt_sums_fetch(m->sums, runs, n);
-	for (uint32_t i = 0; i < n; i++)
-		pt_emit_run(s, &runs[i]);
+	for (uint32_t i = 0; i < n;) {
+		pt_emit_run(s, &runs[i++]);
+		if (i < n && !m->failed && only_recorded(s))
+			i += record_runs(s, runs + i, n - i);
+	}
 }
 
 static bool on_encoded_runs(void *arg, const struct pt_flow *f, const struct pt_flow_encoded_runs *runs)
