@@ -128,8 +128,8 @@ static bool is_no_memory(const char *text)
 	return text && strstr(text, "out of memory");
 }
 
-/* What libdwfl's last failure was, if it was want of memory: else what the system's was. 0: it says that there is
- * nothing at an address, which is none, whatever is left in errno (valgrind's allocator leaves ENOMEM). */
+/* What libdwfl's last failure was, if it was want of memory: else what the system's was. 0: it has failed in
+ * nothing, there is no code at the address; whatever is in errno (under valgrind, ENOMEM). */
 static int last_error(void)
 {
 	int error = errno, number = dwfl_errno();

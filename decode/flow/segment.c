@@ -195,13 +195,15 @@ static void go_on(struct pt_segment_decoder *d, const uint8_t *at)
 	}
 }
 
+#define FIRST_RUNS_MAX 65536
+
 static size_t most_runs(const struct pt_segment *s)
 {
 	size_t most = 0;
 
 	for (; s; s = s->next)
 		most = s->run_count > most ? s->run_count : most;
-	return most;
+	return most < FIRST_RUNS_MAX ? most : FIRST_RUNS_MAX;
 }
 
 /* Of the list, those that have something. */

@@ -241,7 +241,7 @@ static void on_runs(void *arg, const struct pt_flow *f, const struct pt_flow_run
 	if (d->asked || d->ended)
 		return;
 	if (s->run_count + n > s->run_room) {
-		size_t room = s->run_room ? 2 * s->run_room : d->most_runs + 64; /* as many as before */
+		size_t room = s->run_room ? 2 * s->run_room : d->most_runs + 64;
 		struct pt_flow_run *grown = realloc(s->runs, room * sizeof *grown);
 
 		if (!grown) {

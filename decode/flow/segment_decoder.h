@@ -31,7 +31,7 @@ struct pt_segment_decoder {
 	bool ended;	     /* no memory: what comes cannot be decoded here */
 	bool user_entered;   /* the segment has a USER entry */
 	bool begun, cyc_run; /* as in struct segment_checkpoint */
-	size_t most_runs;    /* of a segment of the last task */
+	size_t most_runs;    /* of a segment of the last task: the next ones begin with room for them */
 };
 
 /* ---- Where segments begin: segment_begin.c ---------------------------------------------------------- */

@@ -13,7 +13,7 @@
 
 struct pt_call_stack {
 	const struct pt_task *task;
-	struct pt_frames frames;    /* its thread and stack are who runs, and the number */
+	struct pt_frames frames;    /* its `stack` is the number, its `thread` who runs */
 	const struct pt_task *host; /* of a guest's: the host's thread that ran it last, NULL unknown */
 	/* Of the process, when it ran last: an exec makes another program of it. EXECS_UNKNOWN: it begins
 	 * anew. */
@@ -33,7 +33,7 @@ struct pt_call_stacks {
 	size_t stack_count, stack_room;
 	struct pt_call_memos *memos; /* NULL with sums */
 	bool guests;		     /* some are of guests */
-	struct pt_call_sink to;	     /* its calls and added: of the steps at hand */
+	struct pt_call_sink to;	     /* `calls` and `added` are the records' of the steps at hand */
 	struct pt_call_who who;	     /* of the step at hand */
 };
 
@@ -420,7 +420,7 @@ static void apply_path(struct pt_call_stacks *c, struct pt_call_stack *st, const
 			left &= ~0u << (end - 1);
 			continue;
 		}
-		if (inner >> i & 1)
+		if (inner >> i & 1) /* then all of the path's, edge by edge */
 			inner = 0;
 		now.insns = insns + pt_path_insns_until(g, step->run.first, step->count, step->run.insns, i);
 		now.branches = branches + i + 1;
