@@ -10,15 +10,13 @@
 
 #define MEMOS	  (1u << 12) /* 512 KB: they are in the second level's cache */
 #define MADE_MAX  9
-#define BYTES_MAX 104
+#define BYTES_MAX 108
 
 /* Two cache lines; of few calls only the first one is read. */
 struct memo {
-	uint64_t key; /* 0: free */
-	uint32_t depth;
+	uint64_t key;  /* 0: free */
 	uint8_t count; /* calls */
-	bool has_cyc, has_branch;
-	bool encoded; /* all have numbers, and their bytes have room */
+	bool encoded;  /* all have numbers, and their bytes have room */
 	union {
 		struct pt_inner_call made[MADE_MAX];
 		struct {
@@ -111,14 +109,17 @@ static bool add(const struct pt_inner_run *run, const struct pt_inner_call *inne
 
 /* ---- Memos ------------------------------------------------------------------------------------------ */
 
-/* Of the calls' edges, the instructions between them (the code there may have changed), and who calls: 64 bits
- * of a hash. Two have the same one once in 10^11 traces. */
+/* Of all that the calls' bytes depend on: their edges, the instructions between them (the code there may have
+ * changed), who calls at which depth, whether cycles and branches are known. 64 bits of a hash: two have the same
+ * one once in 10^11 traces. */
 static uint64_t key_of(const struct pt_graph *g, const struct pt_inner_run *run)
 {
 	const uint32_t *edges = g->path_edges + run->at.first + run->at.begin;
 	const uint16_t *until = g->path_until + run->at.first + run->at.begin;
 	uint32_t n = run->at.end - run->at.begin, before = until[0] * 0x10001u;
-	uint64_t h = run->parent ^ 0xa0761d6478bd642fu;
+	uint64_t from = run->parent | (uint64_t)run->depth << 32,
+		 known = (uint64_t)run->has_cyc << 63 | (uint64_t)(run->branch != 0) << 62,
+		 h = from ^ known ^ 0xa0761d6478bd642fu;
 
 	for (uint32_t i = 0; i < n; i += 2) {
 		bool two = i + 1 < n;
@@ -130,17 +131,12 @@ static uint64_t key_of(const struct pt_graph *g, const struct pt_inner_run *run)
 	return h | 1;
 }
 
-static bool is_of(const struct memo *memo, uint64_t key, const struct pt_inner_run *run)
-{
-	return memo->key == key && memo->depth == run->depth && memo->has_cyc == run->has_cyc &&
-	       memo->has_branch == !!run->branch;
-}
-
 /* The calls, which were added since the mark. False: they have no room, or not all have numbers. */
-static bool remember_encoded(struct memo *memo, const struct pt_inner_call *calls, uint32_t count,
-			     const struct ptr_calls_mark *mark, const struct pt_call_sink *to)
+static bool remember_encoded(struct memo *memo, const struct pt_inner_run *run,
+			     const struct pt_inner_call *calls, const struct ptr_calls_mark *mark,
+			     const struct pt_call_sink *to)
 {
-	const struct pt_inner_call first = calls[0], last = calls[count - 1];
+	const struct pt_inner_call first = calls[0], last = calls[memo->count - 1];
 	struct ptr_calls_like like;
 
 	if (!ptr_calls_since(to->calls, mark, &like) || like.n > BYTES_MAX)
@@ -148,22 +144,22 @@ static bool remember_encoded(struct memo *memo, const struct pt_inner_call *call
 	memo->call_path = pt_call_path_number(to->paths, first.call_path);
 	memo->flags = first.flags;
 	memo->returns_at = first.returns_at;
-	memo->branches = memo->has_branch ? last.returns_at - first.returns_at : 0;
+	memo->branches = run->branch ? last.returns_at - first.returns_at : 0;
 	memo->n = (uint8_t)like.n;
 	memcpy(memo->bytes, like.bytes, like.n);
 	return true;
 }
 
-/* Adds the calls; and remembers them encoded if that can be. False: no memory. */
+/* Adds the calls, memo->count; and remembers them encoded if that can be. False: no memory. */
 static bool add_all(struct memo *memo, const struct pt_inner_run *run, const struct pt_inner_call *calls,
-		    uint32_t count, const struct pt_call_sink *to)
+		    const struct pt_call_sink *to)
 {
 	const struct ptr_calls_mark mark = ptr_calls_mark(to->calls);
 
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < memo->count; i++)
 		if (!add(run, &calls[i], to))
 			return false;
-	memo->encoded = remember_encoded(memo, calls, count, &mark, to);
+	memo->encoded = remember_encoded(memo, run, calls, &mark, to);
 	return true;
 }
 
@@ -173,13 +169,10 @@ __attribute__((noinline)) static bool make(struct memo *memo, uint64_t key, cons
 {
 	struct pt_inner_calls inner;
 
-	if (!pt_inner_calls_make(graph, &run->at, to->paths, run->parent, to->added, &inner))
+	if (!pt_inner_calls_make(graph, &run->at, run->parent, to, &inner))
 		return false;
-	memo->depth = run->depth;
-	memo->has_cyc = run->has_cyc;
-	memo->has_branch = run->branch != 0;
 	memo->count = (uint8_t)inner.count;
-	if (!add_all(memo, run, inner.calls, inner.count, to))
+	if (!add_all(memo, run, inner.calls, to))
 		return false;
 	memo->key = memo->encoded || inner.count <= MADE_MAX ? key : 0;
 	if (!memo->encoded && memo->key)
@@ -193,7 +186,7 @@ static bool add_made(struct memo *memo, const struct pt_inner_run *run, const st
 	struct pt_inner_call calls[MADE_MAX];
 
 	memcpy(calls, memo->made, memo->count * sizeof *calls);
-	return add_all(memo, run, calls, memo->count, to);
+	return add_all(memo, run, calls, to);
 }
 
 static void add_encoded(const struct memo *memo, const struct pt_inner_run *run, struct ptr_calls *calls)
@@ -216,7 +209,7 @@ bool pt_call_memos_run(struct pt_call_memos *m, const struct pt_inner_run *run, 
 	uint64_t key = key_of(graph, run);
 	struct memo *memo = &m->memos[key >> 32 & (MEMOS - 1)];
 
-	if (!is_of(memo, key, run)) {
+	if (memo->key != key) {
 		m->tried++;
 		return make(memo, key, run, to, graph);
 	}

@@ -11,6 +11,8 @@
 
 #define EXECS_UNKNOWN UINT32_MAX
 
+_Static_assert(sizeof(struct pt_call_step) == 56, "a cache line or less: there are millions");
+
 struct pt_call_stack {
 	const struct pt_task *task;
 	struct pt_frames frames;    /* its `stack` is the number, its `thread` who runs */

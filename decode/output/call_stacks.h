@@ -51,7 +51,7 @@ struct pt_call_target {
 	bool named;
 };
 
-/* One thing that a stream does. */
+/* One thing that a stream does. There are millions of them. */
 struct pt_call_step {
 	enum __attribute__((packed)) {
 		PT_CALL_WHO,   /* what follows is of another thread, or stream */

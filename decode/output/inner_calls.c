@@ -73,8 +73,7 @@ uint32_t pt_inner_calls_find(const struct pt_graph *g, const struct pt_path *pat
 struct maker {
 	const struct pt_graph *graph;
 	const struct pt_inner_at *at;
-	struct pt_call_paths *paths;
-	struct pt_new_call_paths *added;
+	const struct pt_call_sink *to;
 	struct pt_inner_calls *ret;
 	struct open_calls open;
 };
@@ -107,20 +106,19 @@ static bool call(struct maker *m, const struct pt_edge *edge, uint32_t i, uint32
 	uint32_t caller = o->count ? o->calls[o->count - 1].call_path : parent, id;
 
 	push(o, edge, i);
-	id = o->calls[o->count - 1].call_path = pt_call_path(m->paths, caller, &callee, m->added);
+	id = o->calls[o->count - 1].call_path = pt_call_path(m->to->paths, caller, &callee, m->to->added);
 	return id;
 }
 
-bool pt_inner_calls_make(const struct pt_graph *g, const struct pt_inner_at *at, struct pt_call_paths *paths,
-			 uint32_t parent, struct pt_new_call_paths *added, struct pt_inner_calls *ret)
+bool pt_inner_calls_make(const struct pt_graph *g, const struct pt_inner_at *at, uint32_t parent,
+			 const struct pt_call_sink *to, struct pt_inner_calls *ret)
 {
 	struct maker m;
 	uint32_t left = at->calls >> at->begin << at->begin;
 
 	m.graph = g;
 	m.at = at;
-	m.paths = paths;
-	m.added = added;
+	m.to = to;
 	m.ret = ret;
 	m.open.count = 0;
 	ret->count = 0;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "decode/code/graph.h"
-#include "decode/output/call_paths.h"
+#include "decode/output/call_frames.h"
 
 /* Of a path whose edges have roles, bit i: edge i is of a call that returns in the path, with nothing in it but
  * such calls and their tail calls. Of paths of more than 65,535 instructions (pt_path_is_wide()) none is. */
@@ -49,8 +49,7 @@ struct pt_inner_calls {
 
 /* The calls, made from the call path `parent`. Call paths are asked for in the order of calls (pt_call_path()).
  * False: no memory. */
-bool pt_inner_calls_make(const struct pt_graph *graph, const struct pt_inner_at *at,
-			 struct pt_call_paths *paths, uint32_t parent, struct pt_new_call_paths *added,
-			 struct pt_inner_calls *ret);
+bool pt_inner_calls_make(const struct pt_graph *graph, const struct pt_inner_at *at, uint32_t parent,
+			 const struct pt_call_sink *to, struct pt_inner_calls *ret);
 
 #endif

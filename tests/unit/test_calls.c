@@ -404,7 +404,7 @@ static void deep(void)
 
 /* ---- Calls within a run ----------------------------------------------------------------------------- */
 
-/* A walk through functions 'a' to 'd', of which each calls others at up to 16 places, and returns. */
+/* A walk through functions 'a' to 'd': each calls some of these, in their order, and returns. */
 enum { WALK_DEPTH = 12, WALK = 800000 };
 struct walk {
 	uint32_t random;
@@ -429,7 +429,6 @@ static enum ptr_kind walk(struct walk *w, uint64_t *ret_from, uint64_t *ret_to)
 	unsigned at = w->frames[w->depth].next + next_random(w, 2);
 
 	if (at < 4 && w->depth + 1 < WALK_DEPTH && next_random(w, 8) < 6) {
-		/* Of places that can call any of 16 functions in turn. */
 		to = (char)('a' + at);
 		*ret_from = CALLER(HOST, c, to);
 		*ret_to = FN(HOST, to);
@@ -461,12 +460,11 @@ static void walk_by(uint32_t most, uint32_t *first_of_run)
 	w = (struct walk){.random = 1, .frames[0].function = 'a'};
 	for (uint32_t turn = 0; done < WALK; turn++) {
 		uint32_t edges[PTR_PATH_EDGES + 3], n = 0, count = turn % 7 * 5 % most + 1;
+		struct pt_flow_run r = {
+		    .repeats = 1, .tsc = 100 + done, .timing = PTR_TIME_BEFORE, .cyc_count = PTR_UNKNOWN};
 
 		if (count > WALK - done)
 			count = WALK - done;
-		struct pt_flow_run r = {.repeats = 1, .tsc = 100 + done, .timing = PTR_TIME_BEFORE};
-
-		r.cyc_count = PTR_UNKNOWN;
 		for (; n < count; n++) {
 			uint64_t from;
 			enum ptr_kind kind = walk(&w, &from, &to);
