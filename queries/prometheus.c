@@ -139,10 +139,11 @@ static bool is_ns(const char *column)
 /* Columns that count what happened: of several traces they are added up, and then they only grow. */
 static bool is_counter(const char *column)
 {
-	static const char *const names[] = {"exits",	    "timed",  "calls",	    "branches", "taken",
-					    "not_taken",    "errors", "count",	    "runs",	"insns",
-					    "instructions", "cycles", "interrupts", "entries",	"executed",
-					    "total_ns",	    "events"};
+	static const char *const names[] = {
+	    "exits",	  "timed",   "calls",	 "branches", "taken",	     "not_taken",
+	    "errors",	  "count",   "runs",	 "insns",    "instructions", "cycles",
+	    "interrupts", "entries", "executed", "total_ns", "events",
+	};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (ends_in(column, strlen(column), names[i]))

@@ -151,9 +151,12 @@ static void put_lines(const struct rows *rows, FILE *out)
 /* Columns whose numbers name something, or are typed again. */
 static bool is_name(const char *column)
 {
-	static const char *const names[] = {"id",      "trace",	  "cpu",    "vcpu",  "pid",	 "tid",
-					    "reason",  "line",	  "exit",   "slice", "stream",	 "tsc",
-					    "time_ns", "vmentry", "vmexit", "ip",    "begin_ns", "end_ns"};
+	/* clang-format off */
+	static const char *const names[] = {
+		"id", "trace", "cpu", "vcpu", "pid", "tid", "reason", "line", "exit", "slice", "stream",
+		"tsc", "time_ns", "vmentry", "vmexit", "ip", "begin_ns", "end_ns",
+	};
+	/* clang-format on */
 	size_t n = strlen(column);
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)

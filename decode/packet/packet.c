@@ -235,16 +235,19 @@ const uint8_t *pt_find_psb(const uint8_t *p, const uint8_t *end)
 
 /* ---- Names and text --------------------------------------------------------------------------------- */
 
+/* clang-format off */
 static const char *const names[PT_TYPES] = {
-    [PT_PAD] = "pad",	    [PT_PSB] = "psb",	      [PT_PSBEND] = "psbend",	[PT_FUP] = "fup",
-    [PT_TIP] = "tip",	    [PT_TIP_PGE] = "tip.pge", [PT_TIP_PGD] = "tip.pgd", [PT_TNT_8] = "tnt.8",
-    [PT_TNT_64] = "tnt.64", [PT_MODE_EXEC] = "mode",  [PT_MODE_TSX] = "mode",	[PT_PIP] = "pip",
-    [PT_VMCS] = "vmcs",	    [PT_CBR] = "cbr",	      [PT_TSC] = "tsc",		[PT_TMA] = "tma",
-    [PT_MTC] = "mtc",	    [PT_CYC] = "cyc",	      [PT_STOP] = "stop",	[PT_OVF] = "ovf",
-    [PT_MNT] = "mnt",	    [PT_EXSTOP] = "exstop",   [PT_MWAIT] = "mwait",	[PT_PWRE] = "pwre",
-    [PT_PWRX] = "pwrx",	    [PT_PTW] = "ptw",	      [PT_BBP] = "bbp",		[PT_BIP] = "bip",
-    [PT_BEP] = "bep",	    [PT_CFE] = "cfe",	      [PT_EVD] = "evd",		[PT_TRIG] = "trig",
+	[PT_PAD] = "pad", [PT_PSB] = "psb", [PT_PSBEND] = "psbend", [PT_FUP] = "fup",
+	[PT_TIP] = "tip", [PT_TIP_PGE] = "tip.pge", [PT_TIP_PGD] = "tip.pgd",
+	[PT_TNT_8] = "tnt.8", [PT_TNT_64] = "tnt.64", [PT_MODE_EXEC] = "mode",
+	[PT_MODE_TSX] = "mode", [PT_PIP] = "pip", [PT_VMCS] = "vmcs", [PT_CBR] = "cbr",
+	[PT_TSC] = "tsc", [PT_TMA] = "tma", [PT_MTC] = "mtc", [PT_CYC] = "cyc",
+	[PT_STOP] = "stop", [PT_OVF] = "ovf", [PT_MNT] = "mnt", [PT_EXSTOP] = "exstop",
+	[PT_MWAIT] = "mwait", [PT_PWRE] = "pwre", [PT_PWRX] = "pwrx", [PT_PTW] = "ptw",
+	[PT_BBP] = "bbp", [PT_BIP] = "bip", [PT_BEP] = "bep", [PT_CFE] = "cfe",
+	[PT_EVD] = "evd", [PT_TRIG] = "trig",
 };
+/* clang-format on */
 
 const char *pt_type_name(enum pt_type type)
 {

@@ -29,7 +29,7 @@ struct pt_cpu_context {
 	bool switching;		/* by the sideband the last switch has begun, but is not over */
 	bool own_events;	/* each thread that is recorded there has events of its own */
 	bool left;		/* the thread that runs there has left it; */
-	uint64_t ended_tsc;	/* when its event was off then, and its part of the trace over; 0 it is not */
+	uint64_t ended_tsc;	/* when its event was off, and its part of the trace over; 0 it is not */
 	struct pt_task unknown; /* stands for a guest's thread that is not known */
 	uint64_t user_cr3;	/* when it entered user space last, 0: not yet */
 	uint32_t switches;	/* applied since then */

@@ -77,9 +77,13 @@ static unsigned element_size(const char *type, size_t n)
 	static const struct {
 		const char *word;
 		unsigned size;
-	} words[] = {{"64", 8},	   {"32", 4},	      {"16", 2},     {"u8", 1},	     {"s8", 1},	  {"int8", 1},
-		     {"long", 8},  {"*", 8},	      {"short", 2},  {"char", 1},    {"bool", 1}, {"int", 4},
-		     {"pid_t", 4}, {"dma_addr_t", 8}, {"size_t", 8}, {"unsigned", 4}};
+	/* clang-format off */
+	} words[] = {
+		{"64", 8}, {"32", 4}, {"16", 2}, {"u8", 1}, {"s8", 1}, {"int8", 1}, {"long", 8},
+		{"*", 8}, {"short", 2}, {"char", 1}, {"bool", 1}, {"int", 4}, {"pid_t", 4},
+		{"dma_addr_t", 8}, {"size_t", 8}, {"unsigned", 4},
+	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (has(type, n, words[i].word))

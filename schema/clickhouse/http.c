@@ -181,10 +181,13 @@ static char *request_url(struct clickhouse *c, const struct clickhouse_request *
  * (memory, disk, timeouts, too many parts or queries) it may. */
 static bool is_fatal(const char *message)
 {
-	static const int codes[] = {6,	 10,  16,  20,	26,  27,  36,  41,  42,	 43,  44,  46,
-				    47,	 48,  50,  53,	57,  60,  62,  63,  69,	 70,  81,  82,
-				    92,	 115, 131, 164, 179, 184, 192, 193, 194, 195, 206, 215,
-				    291, 344, 352, 386, 390, 403, 452, 497, 516};
+	/* clang-format off */
+	static const int codes[] = {
+		6, 10, 16, 20, 26, 27, 36, 41, 42, 43, 44, 46, 47, 48, 50, 53, 57, 60, 62, 63, 69, 70,
+		81, 82, 92, 115, 131, 164, 179, 184, 192, 193, 194, 195, 206, 215, 291, 344, 352, 386,
+		390, 403, 452, 497, 516,
+	};
+	/* clang-format on */
 	int code = 0;
 
 	if (sscanf(message, "Code: %d", &code) != 1)

@@ -118,8 +118,10 @@ static void put_round(struct perf_bytes *b)
 
 static void put_info(struct perf_bytes *b, uint32_t type, bool snapshot)
 {
-	const uint64_t words[18] = {SAMPLE_PMU, SAMPLE_SHIFT, SAMPLE_MULT, 0,	1, 0x400, 0x800, 2, snapshot,
-				    1,		0x200,	      0x3c000,	   160, 2, 2,	  20,	 0, 0};
+	const uint64_t words[18] = {
+	    SAMPLE_PMU, SAMPLE_SHIFT, SAMPLE_MULT, 0,	1, 0x400, 0x800, 2, snapshot,
+	    1,		0x200,	      0x3c000,	   160, 2, 2,	  20,	 0, 0,
+	};
 	size_t at = begin_record(b, PERF_USER_AUXTRACE_INFO, 0);
 
 	put64(b, type);

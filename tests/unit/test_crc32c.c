@@ -1,4 +1,4 @@
-/* test_crc32c.c - CRC-32C against its definition, a bit at a time, for lengths around those that are summed by lanes. */
+/* test_crc32c.c - CRC-32C against its definition, a bit at a time: lengths around those summed by lanes. */
 #include "schema/crc32c.h"
 
 #include <string.h>

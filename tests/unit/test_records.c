@@ -460,9 +460,10 @@ static void set_checksums(uint8_t *bytes, size_t n)
 /* Everything in the views must be readable. */
 static void read_views(const char *path)
 {
-	static const char *const views[] = {"traces",	 "branches",   "ipc",	     "errors",	  "events",
-					    "functions", "interrupts", "vmexits",    "vmentries", "vm_clocks",
-					    "samples",	 "calls",      "call_paths", "threads"};
+	static const char *const views[] = {
+	    "traces",  "branches",  "ipc",	 "errors",  "events", "functions",  "interrupts",
+	    "vmexits", "vmentries", "vm_clocks", "samples", "calls",  "call_paths", "threads",
+	};
 	sqlite3 *db;
 
 	CHECK(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK);

@@ -30,8 +30,10 @@ __attribute__((noinline, used)) unsigned trigger_of_this_test(unsigned n)
 
 static void test_parse(void)
 {
-	static const char *const bad[] = {"call:",     "call:@x",   "call:f@",	   "call:f>2ms", "ret:f>2",
-					  "ret:f>-2s", "addr:main", "addr:0x12zz", "addr:",	 "addr:0"};
+	static const char *const bad[] = {
+	    "call:",	 "call:@x",   "call:f@",     "call:f>2ms", "ret:f>2",
+	    "ret:f>-2s", "addr:main", "addr:0x12zz", "addr:",	   "addr:0",
+	};
 	char what[100];
 
 	check(hw_trigger_parse(&t, "call:f@libx.so", &e) == 0 && t.kind == HW_TRIGGER_CALL &&

@@ -121,9 +121,10 @@ static struct text branch(struct dice *d, enum op op, enum width w)
 
 static enum op pick_op(struct dice *d, const struct region *r, bool others, bool vm)
 {
-	static const uint8_t near[] = {OP_JCC, OP_JCC, OP_JCC,	   OP_JCC,	OP_JCC,	      OP_JCC,
-				       OP_JMP, OP_JMP, OP_CALL,	   OP_CALL,	OP_CALL,      OP_RET,
-				       OP_RET, OP_RET, OP_JMP_IND, OP_CALL_IND, OP_CALL_NEXT, OP_PTWRITE};
+	static const uint8_t near[] = {
+	    OP_JCC,  OP_JCC,  OP_JCC, OP_JCC, OP_JCC, OP_JCC,	  OP_JMP,      OP_JMP,	     OP_CALL,
+	    OP_CALL, OP_CALL, OP_RET, OP_RET, OP_RET, OP_JMP_IND, OP_CALL_IND, OP_CALL_NEXT, OP_PTWRITE,
+	};
 
 	if (vm && (r->guest || r->kernel) && one_in(d, 20))
 		return r->guest ? OP_CPUID : OP_VMENTRY;
