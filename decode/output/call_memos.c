@@ -110,8 +110,8 @@ static bool add(const struct pt_inner_run *run, const struct pt_inner_call *inne
 /* ---- Memos ------------------------------------------------------------------------------------------ */
 
 /* Of all that the calls' bytes depend on: their edges, the instructions between them (the code there may have
- * changed), who calls at which depth, whether cycles and branches are known. 64 bits of a hash: two have the same
- * one once in 10^11 traces. */
+ * changed), who calls at which depth, whether cycles and branches are known. 64 bits of a hash: two have the
+ * same one once in 10^11 traces. */
 static uint64_t key_of(const struct pt_graph *g, const struct pt_inner_run *run)
 {
 	const uint32_t *edges = g->path_edges + run->at.first + run->at.begin;

@@ -74,10 +74,10 @@ static bool has(const char *p, size_t n, const char *word)
 /* Bytes of an array's element, by its C type. */
 static unsigned element_size(const char *type, size_t n)
 {
+	/* clang-format off */
 	static const struct {
 		const char *word;
 		unsigned size;
-	/* clang-format off */
 	} words[] = {
 		{"64", 8}, {"32", 4}, {"16", 2}, {"u8", 1}, {"s8", 1}, {"int8", 1}, {"long", 8},
 		{"*", 8}, {"short", 2}, {"char", 1}, {"bool", 1}, {"int", 4}, {"pid_t", 4},
