@@ -184,20 +184,29 @@ static bool much(const struct pt_graph *g, size_t bytes, uint32_t count, uint32_
 	return bytes >= g->limit_bytes / 4 || count >= room / 2;
 }
 
+static bool forgets_paths_alone(const struct pt_graph *g)
+{
+	return much(g, g->path_bytes, g->path_count, g->path_room) ||
+	       g->path_edge_count >= g->path_edge_room / 2;
+}
+
+bool pt_graph_forgets_edges(const struct pt_graph *g)
+{
+	return !forgets_paths_alone(g) && much(g, g->edge_bytes, g->edge_count, g->edge_room);
+}
+
 void pt_graph_recycle(struct pt_graph *g)
 {
-	bool paths_alone = much(g, g->path_bytes, g->path_count, g->path_room) ||
-			   g->path_edge_count >= g->path_edge_room / 2;
+	bool paths_alone = forgets_paths_alone(g), edges = pt_graph_forgets_edges(g);
 
 	if (2 * g->limit_bytes <= g->most_bytes && ready_known(g) &&
 	    (paths_alone ? paths_return(g) : blocks_return(g)))
 		g->limit_bytes *= 2;
 	forget_paths(g);
-	if (!paths_alone) {
+	if (!paths_alone)
 		forget_code(g);
-		if (much(g, g->edge_bytes, g->edge_count, g->edge_room))
-			forget_edges(g);
-	}
+	if (edges)
+		forget_edges(g);
 	g->cache_full = false;
 }
 
@@ -211,6 +220,11 @@ void pt_graph_may_grow(struct pt_graph *g, unsigned graphs)
 	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 
 	g->most_bytes = memory / 8 / graphs < MOST_BYTES ? memory / 8 / graphs : MOST_BYTES;
+}
+
+void pt_graph_hold(struct pt_graph *g, size_t bytes)
+{
+	g->held_bytes = bytes;
 }
 
 /* A new version of the code, with an id of its own. */

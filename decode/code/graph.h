@@ -108,10 +108,13 @@ struct pt_graph {
 	/* Of what is there, without the memos: positions and blocks; edges; paths. */
 	size_t code_bytes, edge_bytes, path_bytes;
 	uint64_t paths_before, edges_before; /* sums' when the paths, and the code, were forgotten last */
-	size_t limit_bytes, most_bytes;	     /* of all three; pt_graph_may_grow() */
+	size_t held_bytes;		     /* by others; pt_graph_hold() */
+	size_t limit_bytes, most_bytes;	     /* of all four; pt_graph_may_grow() */
 	uint64_t *known; /* bits: what it had when it was recycled (graph.c); NULL: it was not */
 	uint32_t known_count;
 	bool cache_full; /* the limit is reached: time for pt_graph_recycle() */
+	/* Record numbers of paths up to this one have been forgotten (output/definitions.h). */
+	uint32_t numbers_after;
 	/* Out of memory or room: see pt_graph_set_full(). */
 	bool full;
 	/* Of a graph whose codes peek: gets the code at later_ip read. True: it can be looked at again.
@@ -153,7 +156,7 @@ static inline void pt_graph_count_run(struct pt_graph *g, uint32_t path, uint32_
 static inline void pt_graph_add_bytes(struct pt_graph *g, size_t *sum, size_t more)
 {
 	*sum += more;
-	if (g->code_bytes + g->edge_bytes + g->path_bytes >= g->limit_bytes)
+	if (g->code_bytes + g->edge_bytes + g->path_bytes + g->held_bytes >= g->limit_bytes)
 		g->cache_full = true;
 }
 /* Half of the room is left for what comes before the graph is recycled. */
@@ -182,13 +185,16 @@ void pt_graph_limit(struct pt_graph *g, size_t bytes);
  * graphs together: when most of what has filled the graph was known before it was recycled last, and has
  * hardly been used since. Code that runs in turn, and has no room together, would be decoded anew each time. */
 void pt_graph_may_grow(struct pt_graph *g, unsigned graphs);
+/* So many bytes of the limit are another's, for the graph's sake. */
+void pt_graph_hold(struct pt_graph *g, size_t bytes);
 /*
  * Forgets paths; where these are less than a quarter of the limit blocks and positions as well, and edges when
  * they are more than that. So memory is bounded however much code a trace runs through. What is run again is
- * decoded again, and the record stream gets its paths defined again under new numbers. No flow may hold a
- * position, a path or an edge: see pt_flow_detach().
+ * decoded again. No flow may hold a position, a path or an edge: see pt_flow_detach().
  */
 void pt_graph_recycle(struct pt_graph *g);
+/* Whether it would forget edges now, too. */
+bool pt_graph_forgets_edges(const struct pt_graph *g);
 
 /* A code over a space (the caller's, which must outlive the graph). The graph owns it. NULL: no memory. */
 struct pt_code *pt_graph_code(struct pt_graph *g, struct img_space *space);

@@ -301,7 +301,7 @@ void pt_flow_pause(struct pt_flow *f, bool end_slice);
 void pt_flow_resume(struct pt_flow *f);
 
 /* Before and after pt_graph_recycle(), for each flow of the graph: the flow gives up what it has of it, and
- * gets it back. Reports what was executed up to here. 0, or -1 and *e (PT_ERR_NO_MEMORY): then the flow is
+ * gets it back. What it reports is the same as without. 0, or -1 and *e (PT_ERR_NO_MEMORY): then the flow is
  * still attached. */
 int pt_flow_detach(struct pt_flow *f, struct pt_error *e);
 void pt_flow_reattach(struct pt_flow *f);

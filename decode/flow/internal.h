@@ -19,6 +19,7 @@
  *     fast_cyc.c      ... where CYCs time each of them: by memoized packets
  *     fast.c          ... all others: by memoized paths
  *     feed.c          bytes to packets
+ *     detach.c        without the graph, while that is recycled
  *     flow.c          all that is not a packet: settings, lost data, pause and resume
  *
  * Functions that return bool return false after an error that they have reported, unless it says otherwise

@@ -28,8 +28,10 @@ struct pt_kept_runs {
 	size_t span_count, span_room;
 	struct pt_flow_path_sum *path_sums; /* of all spans */
 	size_t path_sum_count, path_sum_room;
-	/* For which paths and records hold: of the numbers; ids of the flow's codes, UINT32_MAX none. */
+	/* For which paths and records hold: of the numbers; the lowest number of a path; ids of the flow's
+	 * codes, UINT32_MAX none. */
 	uint64_t generation;
+	uint32_t lowest_number;
 	uint32_t codes[SEGMENT_CODES];
 };
 
@@ -150,6 +152,11 @@ struct segment_known_path {
 /* The flow's thread has taken over a run of the path, which is its graph's `path`. */
 void pt_segment_know_path(struct pt_segment_numbers *numbers, uint32_t local, const struct pt_graph *graph,
 			  uint32_t path);
+/* The record numbers of their paths are still those. */
+static inline bool pt_segment_numbers_hold(const struct pt_flow *f, const struct pt_kept_runs *kept)
+{
+	return kept->lowest_number > f->graph->numbers_after;
+}
 /* The next span in [from, to), whose runs the flow would take over now as they were encoded; NULL: there is
  * none. */
 const struct segment_span *pt_segment_next_span(const struct segment_taking *t, size_t from, size_t to);

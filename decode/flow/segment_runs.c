@@ -151,6 +151,8 @@ static bool encode(struct encoder *en, size_t i, const struct path_info *info)
 	if ((e->records && ptr_runs_add(&kept->records, &r) < 0) || (has_cyc && !kept->cycles))
 		return false;
 	kept->paths[i] = info->path;
+	if (info->number < kept->lowest_number)
+		kept->lowest_number = info->number;
 	if (info->count)
 		e->last_taken = e->count;
 	else if (!e->sums.edges)
@@ -222,6 +224,7 @@ static struct pt_kept_runs *kept_create(struct pt_segment *s, uint64_t generatio
 	kept->users = 1;
 	kept->runs = s->runs;
 	kept->generation = generation;
+	kept->lowest_number = UINT32_MAX;
 	for (int i = 0; i < SEGMENT_CODES; i++)
 		kept->codes[i] = UINT32_MAX;
 	return kept;
@@ -266,7 +269,8 @@ const struct segment_span *pt_segment_next_span(const struct segment_taking *t, 
 	while (s->spans < kept->span_count && kept->spans[s->spans].first < from)
 		s->spans++;
 	if (s->spans == kept->span_count || kept->spans[s->spans].first >= to ||
-	    kept->generation != atomic_load_explicit(&t->numbers->generation, memory_order_relaxed))
+	    kept->generation != atomic_load_explicit(&t->numbers->generation, memory_order_relaxed) ||
+	    !pt_segment_numbers_hold(t->f, kept))
 		return NULL;
 	for (int i = 0; i < SEGMENT_CODES; i++)
 		if (!is_current(t->f, kept->codes[i]))

@@ -62,8 +62,9 @@ static bool take_span(struct segment_taking *t, const struct segment_span *span)
 {
 	struct pt_flow *f = t->f;
 
-	pt_flow_deliver(f);
-	if (!f->output->encoded_runs || !f->output->encoded_runs(f->output_arg, f, &span->encoded))
+	pt_flow_deliver(f); /* which may define paths */
+	if (!pt_segment_numbers_hold(f, span->encoded.kept) || !f->output->encoded_runs ||
+	    !f->output->encoded_runs(f->output_arg, f, &span->encoded))
 		return false;
 	pt_graph_add_sums(&f->graph->sums, &span->encoded.sums);
 	return true;

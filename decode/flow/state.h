@@ -63,8 +63,9 @@ struct flow_stack_state {
 
 /* The path that is being gathered: the taken branches since start_ip. Its code and mode are the
  * location's. */
+#define PT_FLOW_GATHERED (PTR_PATH_EDGES + 32) /* an arc stores four at once */
 struct flow_path {
-	uint32_t edges[PTR_PATH_EDGES + 32]; /* an arc stores four at once */
+	uint32_t edges[PT_FLOW_GATHERED];
 	uint32_t len;
 	uint64_t start_ip; /* 0: the first edge comes from nowhere */
 	uint32_t last;	   /* the path that was ended last, 0 none */
@@ -252,7 +253,7 @@ struct pt_flow {
 	bool full_reported; /* that the graph is full: nothing is decoded any more */
 	struct flow_stack_state stack_state;
 	struct flow_return_stack host_stack; /* the stack at the VM entry */
-	struct flow_places *places;	     /* while detached (flow.c) */
+	struct flow_places *places;	     /* while detached (detach.c) */
 	uint32_t touched; /* how often it was changed by something else than packets (segment.h) */
 	/* For segment.c: an edge from the kernel's code was in the user's, or would have been; stack.user was
 	 * to be read, and is unseen. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "decode/output/executed_code.h"
+#include "decode/output/sums.h"
 #include "decode/output/text_runs.h"
 #include "schema/array.h"
 #include "schema/hash.h"
@@ -200,6 +201,8 @@ static uint32_t edge_number(struct pt_emit *m, struct pt_edge *edge)
 	    m->graph->codes[edge->code]->space; /* not the path's: an edge may lead to user space */
 	struct ptr_edge r;
 
+	if (!edge->number)
+		edge->number = pt_kept_edge_number(&m->kept, edge);
 	if (edge->number || m->failed)
 		return edge->number;
 	r = (struct ptr_edge){
@@ -211,6 +214,7 @@ static uint32_t edge_number(struct pt_emit *m, struct pt_edge *edge)
 	if (m->failed)
 		return 0;
 	edge->number = pt_emit_put(m, ptr_put_edge(m->writer, &r, &m->error));
+	m->defined++;
 	return edge->number;
 }
 
@@ -225,13 +229,34 @@ static uint32_t code_version(struct pt_emit *m, const struct pt_path *path)
 	return m->executed ? pt_executed_path(m->executed, path) : 0;
 }
 
+/* No edge and no path has a number any more. */
+static void forget_numbers(struct pt_emit *m)
+{
+	struct pt_graph *g = m->graph;
+
+	if (m->sums)
+		pt_sums_forget_numbers(m->sums);
+	for (uint32_t i = 1; i < g->path_count; i++)
+		g->paths[i].number = 0;
+	for (uint32_t i = 1; i < g->edge_count; i++)
+		g->edges[i].number = 0;
+	pt_kept_numbers_forget(&m->kept);
+	pt_graph_hold(g, 0);
+	g->numbers_after = m->last_path;
+	m->defined = 0;
+}
+
 uint32_t pt_emit_path(struct pt_emit *m, struct pt_path *path)
 {
 	struct pt_graph *g = m->graph;
 	struct ptr_path r;
 
+	if (!path->number)
+		path->number = pt_kept_path_number(&m->kept, g, path);
 	if (path->number)
 		return path->number;
+	if (m->defined >= m->defined_most)
+		forget_numbers(m);
 	r.start_ip = path->start_ip;
 	r.end_ip = path->end_ip;
 	r.count = path->count;
@@ -244,7 +269,8 @@ uint32_t pt_emit_path(struct pt_emit *m, struct pt_path *path)
 	r.code_version = code_version(m, path);
 	if (m->failed)
 		return 0;
-	path->number = pt_emit_put(m, ptr_put_path(m->writer, &r, &m->error));
+	path->number = m->last_path = pt_emit_put(m, ptr_put_path(m->writer, &r, &m->error));
+	m->defined++;
 	return path->number;
 }
 

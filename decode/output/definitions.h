@@ -14,6 +14,7 @@
 #include "decode/code/address_filter.h"
 #include "decode/flow/flow.h"
 #include "decode/flow/vm_transition.h"
+#include "decode/output/kept_numbers.h"
 #include "decode/output/vm_events.h"
 #include "decode/sideband/machines.h"
 #include "decode/sideband/text_buffer.h"
@@ -97,7 +98,11 @@ struct pt_emit {
 	uint64_t errors, branches, runs;
 	uint64_t encoded_runs; /* of these */
 	uint64_t left_out_branches, left_out_insns;
-	struct pt_names *names;	      /* symbols and files that have numbers */
+	struct pt_names *names;	     /* symbols and files that have numbers */
+	struct pt_kept_numbers kept; /* of edges and paths that the graph has forgotten */
+	uint32_t defined;	     /* edges and paths, since their numbers were forgotten last */
+	uint32_t defined_most;
+	uint32_t last_path;	      /* the last one's number */
 	struct pt_executed *executed; /* NULL: no path was defined yet */
 	struct pt_calls *stacks;
 	struct pt_filter filter;       /* the recording's */
@@ -159,6 +164,12 @@ uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip)
 uint32_t pt_emit_place(struct pt_emit *m, struct img_space *space, uint64_t ip);
 /* The file, or the kernel's module, that is mapped at ip in space. */
 uint32_t pt_emit_dso(struct pt_emit *m, struct img_space *space, uint64_t ip);
+/*
+ * Numbers of edges and paths are limited by what the graph is, which is bytes of memory: once so many have been
+ * defined all of them are forgotten, and what is executed again is defined again, whether or not the graph has
+ * it. With 160 MB that are 1.3 million, for which kept_numbers.h takes 32 MB at most.
+ */
+#define PT_EMIT_GRAPH_BYTES_A_NUMBER 128
 uint32_t pt_emit_path(struct pt_emit *m, struct pt_path *path);
 
 /* Keeps the failure of a ptr_put_...(). Returns the record's number, or 0. */

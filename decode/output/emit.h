@@ -20,7 +20,8 @@ int pt_emit_less(struct pt_emit *m, enum ptr_detail base, struct pt_error *e);
 void pt_emit_who(struct pt_emit_stream *s);
 /* The stream is over: what was held is written. */
 void pt_emit_stream_end(struct pt_emit_stream *s);
-/* The graph is about to be recycled: what is held of its paths is written. */
+/* The graph is about to be recycled: nothing is held of its paths any more. What is written is the same as
+ * without. */
 void pt_emit_recycle(struct pt_emit *m);
 /* All calls that are still open end, unreturned; text that is held is printed. */
 void pt_emit_finish(struct pt_emit *m);

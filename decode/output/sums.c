@@ -10,12 +10,19 @@
 #include "schema/array.h"
 #include "schema/hash.h"
 
-/* Of a path of the graph. number 0: it was not executed since the last recycling. */
+/* Of a path of the graph. number 0: it was not executed since the graph was recycled, or numbers forgotten. */
 struct path_sum {
 	alignas(64) uint64_t runs;	      /* a cache line */
 	uint64_t repeats, insn_timed, cycles; /* cycles: as in struct pt_flow_path_sum */
 	uint32_t number, machine;
 	uint32_t interrupts; /* bit n: edge n is an interrupt whose handler was seen */
+};
+
+/* Of a path by its record number. runs 0: it was not executed before the graph was recycled. */
+struct kept_sum {
+	uint64_t runs, repeats, insn_timed, cycles;
+	uint32_t machine;
+	uint8_t edges;
 };
 
 struct slice_sum {
@@ -25,7 +32,9 @@ struct slice_sum {
 };
 
 struct stretch_run {
-	uint32_t path, repeats;
+	uint64_t insns;
+	uint32_t path; /* of the graph; or kept's index of it */
+	bool kept;
 };
 
 struct pt_stretch {
@@ -39,6 +48,9 @@ struct pt_sums {
 	struct pt_emit *emit;
 	struct path_sum *paths; /* by the graph's numbers, path_room of them */
 	uint32_t path_room;
+	/* By record numbers, after the graph's numbers_after; kept_room of them. NULL: it was not recycled. */
+	struct kept_sum *kept;
+	uint32_t kept_room;
 	struct slice_sum *slices; /* number n of the hash, by what they are of, is slices[n - 1] */
 	size_t slice_count, slice_room;
 	struct pt_hash slice_hash;
@@ -73,6 +85,7 @@ void pt_sums_destroy(struct pt_sums *u)
 		free(stretch);
 	}
 	pt_pages_release(u->paths, u->path_room, sizeof *u->paths);
+	pt_pages_release(u->kept, u->kept_room, sizeof *u->kept);
 	pt_hash_deinit(&u->slice_hash);
 	free(u->slices);
 	free(u);
@@ -114,14 +127,21 @@ static bool gave_up(const struct pt_stretch *stretch)
 	return stretch->count > PT_STRETCH_RUNS;
 }
 
-/* Instructions of the path, so many of all those of a stretch that took so many cycles. */
-static void time_path(struct pt_sums *u, uint32_t path, uint64_t insns, uint64_t cycles, uint64_t all_insns)
+/* The run's path gets its share of the cycles of a stretch of so many instructions. */
+static void time_path(struct pt_sums *u, const struct stretch_run *r, uint64_t cycles, uint64_t all_insns)
 {
-	u->paths[path].insn_timed += insns;
-	u->paths[path].cycles += pt_cycles_share(cycles, insns, all_insns);
+	uint64_t share = pt_cycles_share(cycles, r->insns, all_insns);
+
+	if (r->kept) {
+		u->kept[r->path].insn_timed += r->insns;
+		u->kept[r->path].cycles += share;
+	} else {
+		u->paths[r->path].insn_timed += r->insns;
+		u->paths[r->path].cycles += share;
+	}
 }
 
-static void stretch_add(struct pt_emit *m, struct pt_stretch *stretch, uint32_t path, uint32_t repeats)
+static void stretch_add(struct pt_emit *m, struct pt_stretch *stretch, const struct stretch_run *r)
 {
 	if (stretch->count >= PT_STRETCH_RUNS) {
 		stretch_give_up(stretch);
@@ -131,12 +151,7 @@ static void stretch_add(struct pt_emit *m, struct pt_stretch *stretch, uint32_t 
 		pt_emit_no_memory(m, "sums");
 		return;
 	}
-	stretch->runs[stretch->count++] = (struct stretch_run){path, repeats};
-}
-
-static uint64_t insns_of(const struct pt_sums *u, const struct stretch_run *r)
-{
-	return (uint64_t)r->repeats * u->emit->graph->paths[r->path].insns;
+	stretch->runs[stretch->count++] = *r;
 }
 
 /* Shares the cycles out among the runs of the stretch, by their instructions. */
@@ -146,9 +161,9 @@ static void divide(struct pt_sums *u, struct pt_stretch *stretch, uint64_t cycle
 	size_t count = gave_up(stretch) ? 0 : stretch->count;
 
 	for (size_t i = 0; i < count; i++)
-		insns += insns_of(u, &stretch->runs[i]);
+		insns += stretch->runs[i].insns;
 	for (size_t i = 0; i < count && insns; i++)
-		time_path(u, stretch->runs[i].path, insns_of(u, &stretch->runs[i]), cycles, insns);
+		time_path(u, &stretch->runs[i], cycles, insns);
 	stretch_reset(stretch);
 }
 
@@ -157,19 +172,19 @@ static void time_run(struct pt_sums *u, struct pt_emit_stream *s, const struct p
 		     uint32_t path)
 {
 	struct pt_stretch *stretch = s->stretch ? s->stretch : stretch_of(u, s);
-	const struct stretch_run one = {path, run->repeats};
-	uint64_t insns;
+	const struct stretch_run one = {.insns = (uint64_t)run->repeats * u->emit->graph->paths[path].insns,
+					.path = path};
 
 	if (!stretch)
 		return;
 	if (run->cyc_count == PTR_UNKNOWN) {
 		if (!gave_up(stretch))
-			stretch_add(u->emit, stretch, path, run->repeats);
+			stretch_add(u->emit, stretch, &one);
 	} else if (stretch->count) {
-		stretch_add(u->emit, stretch, path, run->repeats);
+		stretch_add(u->emit, stretch, &one);
 		divide(u, stretch, run->cyc_count);
-	} else if ((insns = insns_of(u, &one))) {
-		time_path(u, path, insns, run->cyc_count, insns);
+	} else if (one.insns) {
+		time_path(u, &one, run->cyc_count, one.insns);
 	}
 }
 
@@ -290,11 +305,11 @@ void pt_sums_fetch(const struct pt_sums *u, const struct pt_flow_run *runs, uint
 		__builtin_prefetch(&u->paths[runs[i].path], 1);
 }
 
-static void put_path(struct pt_sums *u, uint32_t i)
+/* ---- Written, or kept ----------------------------------------------------------------------------------- */
+
+static void put_path(struct pt_emit *m, uint32_t number, const struct kept_sum *sum)
 {
-	struct pt_emit *m = u->emit;
-	const struct path_sum *sum = &u->paths[i];
-	const struct ptr_path_sum r = {.path = sum->number,
+	const struct ptr_path_sum r = {.path = number,
 				       .machine = sum->machine,
 				       .runs = sum->runs,
 				       .repeats = sum->repeats,
@@ -302,11 +317,26 @@ static void put_path(struct pt_sums *u, uint32_t i)
 				       .cycles = (double)sum->cycles / PT_CYCLE_SHARES};
 
 	if (!m->failed)
-		pt_emit_put(m, ptr_put_path_sum(m->writer, &r, m->graph->path_counts[i], &m->error));
+		pt_emit_put(m, ptr_put_path_sum(m->writer, &r, sum->edges, &m->error));
+}
+
+/* What the graph's path adds to what is kept of it. */
+static void add_kept(const struct pt_sums *u, uint32_t path, struct kept_sum *to)
+{
+	const struct path_sum *sum = &u->paths[path];
+
+	if (!to->runs) {
+		to->machine = sum->machine;
+		to->edges = u->emit->graph->path_counts[path];
+	}
+	to->runs += sum->runs;
+	to->repeats += sum->repeats;
+	to->insn_timed += sum->insn_timed;
+	to->cycles += sum->cycles;
 }
 
 /* In the order of their numbers in the stream: the graph's depend on what was decoded ahead. */
-static void put_paths(struct pt_sums *u)
+static void put_unkept(struct pt_sums *u)
 {
 	uint32_t count = u->emit->graph->path_count;
 	uint64_t *order = malloc(((size_t)count + 1) * sizeof *order);
@@ -320,16 +350,71 @@ static void put_paths(struct pt_sums *u)
 		if (u->paths[i].number)
 			order[n++] = (uint64_t)u->paths[i].number << 32 | i;
 	qsort(order, n, sizeof *order, pt_compare_u64);
-	for (size_t k = 0; k < n; k++)
-		put_path(u, (uint32_t)order[k]);
+	for (size_t k = 0; k < n; k++) {
+		struct kept_sum sum = {0};
+
+		add_kept(u, (uint32_t)order[k], &sum);
+		put_path(u->emit, (uint32_t)(order[k] >> 32), &sum);
+	}
 	free(order);
+}
+
+static uint32_t kept_index(const struct pt_sums *u, uint32_t path)
+{
+	return u->paths[path].number - u->emit->graph->numbers_after;
+}
+
+static void keep_paths(struct pt_sums *u)
+{
+	for (uint32_t i = 1; i < u->emit->graph->path_count; i++)
+		if (u->paths[i].number)
+			add_kept(u, i, &u->kept[kept_index(u, i)]);
+}
+
+static void put_paths(struct pt_sums *u)
+{
+	uint32_t after = u->emit->graph->numbers_after;
+
+	if (!u->kept) {
+		put_unkept(u);
+		return;
+	}
+	keep_paths(u);
+	for (uint32_t n = 1; n <= u->emit->last_path - after; n++)
+		if (u->kept[n].runs)
+			put_path(u->emit, after + n, &u->kept[n]);
+}
+
+static void forget_paths(struct pt_sums *u)
+{
+	pt_pages_wipe(u->paths, u->emit->graph->path_count, sizeof *u->paths);
 }
 
 void pt_sums_recycle(struct pt_sums *u)
 {
+	/* No more paths have numbers (pt_emit_path()): the last one's edges, and the moment, may go beyond. */
+	u->kept_room = u->emit->defined_most + PTR_PATH_EDGES + 2;
+	if (!u->kept && !(u->kept = pt_pages_reserve(u->kept_room, sizeof *u->kept))) {
+		pt_emit_no_memory(u->emit, "sums");
+		return;
+	}
+	keep_paths(u);
+	for (struct pt_stretch *stretch = u->stretches; stretch; stretch = stretch->next)
+		for (size_t i = 0; i < stretch->count && !gave_up(stretch); i++)
+			if (!stretch->runs[i].kept) {
+				stretch->runs[i].path = kept_index(u, stretch->runs[i].path);
+				stretch->runs[i].kept = true;
+			}
+	forget_paths(u);
+}
+
+void pt_sums_forget_numbers(struct pt_sums *u)
+{
 	put_paths(u);
-	pt_pages_wipe(u->paths, u->emit->graph->path_count, sizeof *u->paths);
-	/* Their paths are gone: the cycles of the stretches at hand are nobody's. */
+	forget_paths(u);
+	if (u->kept)
+		pt_pages_wipe(u->kept, u->kept_room, sizeof *u->kept);
+	/* Their paths have no sums any more: the cycles of the stretches at hand are nobody's. */
 	for (struct pt_stretch *stretch = u->stretches; stretch; stretch = stretch->next)
 		if (stretch->count)
 			stretch_give_up(stretch);

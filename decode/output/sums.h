@@ -36,8 +36,10 @@ void pt_sums_slice_end(struct pt_sums *sums, const struct ptr_slice_end *end);
 
 /* The stream's thread begins something new: no stretch goes on. */
 void pt_sums_begin(struct pt_sums *sums, struct pt_emit_stream *s);
-/* The graph is about to be recycled: the sums of its paths are written. */
+/* The graph is about to be recycled: the sums of its paths are kept by their record numbers. */
 void pt_sums_recycle(struct pt_sums *sums);
+/* Paths are about to lose their record numbers: their sums are written. */
+void pt_sums_forget_numbers(struct pt_sums *sums);
 /* All sums are written. */
 void pt_sums_finish(struct pt_sums *sums);
 

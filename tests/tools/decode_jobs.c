@@ -3,7 +3,7 @@
  * THREADS where segments have BYTES. Prints a line for each whose record streams differ, and at the end how
  * many were decoded, how many segments were made, how many of them fitted, how many bytes were taken
  * over, and how many runs of how many were encoded by other threads. Exit status 1: some differed.
- * DECODE_JOBS_MB: memory for code and paths: when it is used up records may differ (pt-decode(1)).
+ * DECODE_JOBS_MB: memory for code and paths (pt-decode --memory).
  * DECODE_JOBS_DETAIL: the level, by its name (pt-decode --detail). DECODE_JOBS_TIMES: prints the CPU time of
  * each decode with THREADS, and what of it is the one thread's that puts all together, without what others do
  * as well: all that is given to them is theirs here, as with cores enough.
