@@ -195,6 +195,17 @@ uint32_t pt_emit_thread(struct pt_emit *m, struct pt_task *task)
 	return task->number;
 }
 
+void pt_emit_hold_memory(struct pt_emit *m)
+{
+	pt_graph_hold(m->graph, pt_kept_numbers_bytes(&m->kept, m->defined, &m->defined_held));
+}
+
+static void count_definition(struct pt_emit *m)
+{
+	if (++m->defined > m->defined_held)
+		pt_emit_hold_memory(m);
+}
+
 static uint32_t edge_number(struct pt_emit *m, struct pt_edge *edge)
 {
 	struct img_space *space =
@@ -214,7 +225,7 @@ static uint32_t edge_number(struct pt_emit *m, struct pt_edge *edge)
 	if (m->failed)
 		return 0;
 	edge->number = pt_emit_put(m, ptr_put_edge(m->writer, &r, &m->error));
-	m->defined++;
+	count_definition(m);
 	return edge->number;
 }
 
@@ -241,9 +252,9 @@ static void forget_numbers(struct pt_emit *m)
 	for (uint32_t i = 1; i < g->edge_count; i++)
 		g->edges[i].number = 0;
 	pt_kept_numbers_forget(&m->kept);
-	pt_graph_hold(g, 0);
 	g->numbers_after = m->last_path;
 	m->defined = 0;
+	pt_emit_hold_memory(m);
 }
 
 uint32_t pt_emit_path(struct pt_emit *m, struct pt_path *path)
@@ -270,7 +281,7 @@ uint32_t pt_emit_path(struct pt_emit *m, struct pt_path *path)
 	if (m->failed)
 		return 0;
 	path->number = m->last_path = pt_emit_put(m, ptr_put_path(m->writer, &r, &m->error));
-	m->defined++;
+	count_definition(m);
 	return path->number;
 }
 

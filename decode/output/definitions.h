@@ -98,12 +98,12 @@ struct pt_emit {
 	uint64_t errors, branches, runs;
 	uint64_t encoded_runs; /* of these */
 	uint64_t left_out_branches, left_out_insns;
-	struct pt_names *names;	     /* symbols and files that have numbers */
-	struct pt_kept_numbers kept; /* of edges and paths that the graph has forgotten */
-	uint32_t defined;	     /* edges and paths, since their numbers were forgotten last */
-	uint32_t defined_most;
-	uint32_t last_path;	      /* the last one's number */
-	struct pt_executed *executed; /* NULL: no path was defined yet */
+	struct pt_names *names;		     /* symbols and files that have numbers */
+	struct pt_kept_numbers kept;	     /* of edges and paths that the graph has forgotten */
+	uint32_t defined;		     /* edges and paths, since their numbers were forgotten last */
+	uint32_t defined_most, defined_held; /* for so many kept's memory is the graph's no more */
+	uint32_t last_path;		     /* the last one's number */
+	struct pt_executed *executed;	     /* NULL: no path was defined yet */
 	struct pt_calls *stacks;
 	struct pt_filter filter;       /* the recording's */
 	const struct pt_vm_events *vm; /* what keeps VM entries and exits; NULL: nothing */
@@ -170,6 +170,8 @@ uint32_t pt_emit_dso(struct pt_emit *m, struct img_space *space, uint64_t ip);
  * it. With 160 MB that are 1.3 million, for which kept_numbers.h takes 32 MB at most.
  */
 #define PT_EMIT_GRAPH_BYTES_A_NUMBER 128
+/* What keeping these numbers will take is none of the graph's memory. */
+void pt_emit_hold_memory(struct pt_emit *m);
 uint32_t pt_emit_path(struct pt_emit *m, struct pt_path *path);
 
 /* Keeps the failure of a ptr_put_...(). Returns the record's number, or 0. */

@@ -413,7 +413,7 @@ static void keep_numbers(struct pt_emit *m)
 	if (!pt_keep_path_numbers(&m->kept, m->graph) ||
 	    (pt_graph_forgets_edges(m->graph) && !pt_keep_edge_numbers(&m->kept, m->graph)))
 		pt_emit_no_memory(m, "numbers of edges and paths");
-	pt_graph_hold(m->graph, pt_kept_numbers_bytes(&m->kept));
+	pt_emit_hold_memory(m);
 }
 
 void pt_emit_recycle(struct pt_emit *m)

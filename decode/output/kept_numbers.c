@@ -48,53 +48,101 @@ static struct pt_kept_slot *find(const struct pt_kept_numbers *k, const struct p
 	return &k->slots[i];
 }
 
-static bool grow(struct pt_kept_numbers *k)
+/* Of mask + 1 slots five of eight are taken at most. */
+static uint32_t room_of(uint32_t mask)
 {
-	uint32_t mask = k->slots ? k->mask * 2 + 1 : SLOTS_MIN - 1;
-	struct pt_kept_numbers more = {
-	    .slots = pt_table_create((size_t)mask + 1, sizeof *more.slots), .mask = mask, .count = k->count};
+	return mask / 8 * 5;
+}
 
-	if (!more.slots)
+/* Of the table once it has so many: it does not get smaller. */
+static uint32_t mask_for(const struct pt_kept_numbers *k, uint32_t count)
+{
+	uint32_t mask = k->slots ? k->mask : SLOTS_MIN - 1;
+
+	while (count > room_of(mask))
+		mask = mask * 2 + 1;
+	return mask;
+}
+
+/* Room for so many more. False: no memory. */
+static bool grow(struct pt_kept_numbers *k, uint32_t more)
+{
+	struct pt_kept_numbers new = {.mask = mask_for(k, k->count + more), .count = k->count};
+
+	if (k->slots && new.mask == k->mask)
+		return true;
+	new.slots = pt_table_create((size_t) new.mask + 1, sizeof *new.slots);
+	if (!new.slots)
 		return false;
 	for (uint32_t i = 0; k->slots && i <= k->mask; i++)
 		if (k->slots[i].number)
-			*find(&more, &k->slots[i]) = k->slots[i];
+			*find(&new, &k->slots[i]) = k->slots[i];
 	pt_kept_numbers_forget(k);
-	*k = more;
+	*k = new;
 	return true;
 }
 
-static bool keep(struct pt_kept_numbers *k, struct pt_kept_slot key, uint32_t number)
-{
-	struct pt_kept_slot *slot;
+/* What there is to keep: the n-th one's key and number. */
+struct source {
+	const struct pt_graph *g;
+	uint32_t count; /* from 1 */
+	struct pt_kept_slot (*key)(const struct pt_graph *g, uint32_t n);
+	uint32_t (*number)(const struct pt_graph *g, uint32_t n);
+};
 
-	if ((!k->slots || k->count > k->mask / 8 * 5) && !grow(k))
+/* They are counted before, so that the table does not double several times: two of them are there then. */
+static bool keep_all(struct pt_kept_numbers *k, const struct source *from)
+{
+	struct pt_kept_slot key, *slot;
+	uint32_t more = 0;
+
+	for (uint32_t n = 1; n < from->count; n++)
+		if (from->number(from->g, n)) {
+			key = from->key(from->g, n);
+			more += !k->slots || !find(k, &key)->number;
+		}
+	if (!grow(k, more))
 		return false;
-	slot = find(k, &key);
-	k->count += !slot->number;
-	key.number = number;
-	*slot = key;
+	for (uint32_t n = 1; n < from->count; n++) {
+		if (!from->number(from->g, n))
+			continue;
+		key = from->key(from->g, n);
+		key.number = from->number(from->g, n);
+		slot = find(k, &key);
+		k->count += !slot->number;
+		*slot = key;
+	}
 	return true;
+}
+
+static struct pt_kept_slot nth_path_key(const struct pt_graph *g, uint32_t n)
+{
+	return path_key(g, &g->paths[n]);
+}
+
+static uint32_t nth_path_number(const struct pt_graph *g, uint32_t n)
+{
+	return g->paths[n].number;
+}
+
+static struct pt_kept_slot nth_edge_key(const struct pt_graph *g, uint32_t n)
+{
+	return edge_key(&g->edges[n]);
+}
+
+static uint32_t nth_edge_number(const struct pt_graph *g, uint32_t n)
+{
+	return g->edges[n].number;
 }
 
 bool pt_keep_path_numbers(struct pt_kept_numbers *k, const struct pt_graph *g)
 {
-	bool ok = true;
-
-	for (uint32_t n = 1; ok && n < g->path_count; n++)
-		if (g->paths[n].number)
-			ok = keep(k, path_key(g, &g->paths[n]), g->paths[n].number);
-	return ok;
+	return keep_all(k, &(struct source){g, g->path_count, nth_path_key, nth_path_number});
 }
 
 bool pt_keep_edge_numbers(struct pt_kept_numbers *k, const struct pt_graph *g)
 {
-	bool ok = true;
-
-	for (uint32_t n = 1; ok && n < g->edge_count; n++)
-		if (g->edges[n].number)
-			ok = keep(k, edge_key(&g->edges[n]), g->edges[n].number);
-	return ok;
+	return keep_all(k, &(struct source){g, g->edge_count, nth_edge_key, nth_edge_number});
 }
 
 static uint32_t number_of(const struct pt_kept_numbers *k, struct pt_kept_slot key)
@@ -113,9 +161,17 @@ uint32_t pt_kept_path_number(const struct pt_kept_numbers *k, const struct pt_gr
 	return k->slots ? number_of(k, path_key(g, path)) : 0;
 }
 
-size_t pt_kept_numbers_bytes(const struct pt_kept_numbers *k)
+static size_t table_bytes(const struct pt_kept_numbers *k, uint32_t mask)
 {
-	return k->slots ? ((size_t)k->mask + 1) * sizeof *k->slots : 0;
+	return ((size_t)mask + 1) * sizeof *k->slots;
+}
+
+size_t pt_kept_numbers_bytes(const struct pt_kept_numbers *k, uint32_t count, uint32_t *ret_room)
+{
+	uint32_t mask = mask_for(k, count);
+
+	*ret_room = room_of(mask);
+	return table_bytes(k, mask) + (k->slots && mask != k->mask ? table_bytes(k, k->mask) : 0);
 }
 
 void pt_kept_numbers_forget(struct pt_kept_numbers *k)

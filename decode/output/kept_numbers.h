@@ -39,7 +39,8 @@ bool pt_keep_edge_numbers(struct pt_kept_numbers *k, const struct pt_graph *g);
 uint32_t pt_kept_edge_number(const struct pt_kept_numbers *k, const struct pt_edge *edge);
 uint32_t pt_kept_path_number(const struct pt_kept_numbers *k, const struct pt_graph *g,
 			     const struct pt_path *path);
-size_t pt_kept_numbers_bytes(const struct pt_kept_numbers *k);
+/* The most memory that it takes up to when it has so many, and up to *ret_room. */
+size_t pt_kept_numbers_bytes(const struct pt_kept_numbers *k, uint32_t count, uint32_t *ret_room);
 /* Of none from now on, and without memory. */
 void pt_kept_numbers_forget(struct pt_kept_numbers *k);
 
