@@ -259,11 +259,26 @@ static const uint8_t *begin_in_guest(struct pt_segment_decoder *d)
 	return begin_after_guest(d);
 }
 
+/*
+ * Tracing is off at the PSB, as it is where the kernel switches it on for a thread: TraceEn is set, a PSB+ comes,
+ * then a TIP.PGE. The first segment begins after that. Returns where; NULL: there is none.
+ */
+static const uint8_t *begin_when_enabled(struct pt_segment_decoder *d)
+{
+	const struct pt_segment_task *task = d->task;
+
+	if (!d->flow || d->ended || d->flow->state != PT_FLOW_DISABLED)
+		return NULL;
+	d->asked_offset = task->aux_offset;
+	d->lost = false;
+	return pt_segment_begin_next(d, task->begin);
+}
+
 const uint8_t *pt_segment_begin_task(struct pt_segment_decoder *d)
 {
 	const struct pt_segment_task *task = d->task;
 
 	if (task->in_guest)
 		return begin_in_guest(d);
-	return begin_at_psb(d, task->psb, task->begin, task->user) ? task->begin : NULL;
+	return begin_at_psb(d, task->psb, task->begin, task->user) ? task->begin : begin_when_enabled(d);
 }

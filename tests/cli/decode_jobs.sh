@@ -24,6 +24,13 @@ check "most of them are decoded ahead: $(tail -n 1 "$tmp/out")" test "$(awk 'END
 check "... and many runs encoded: $(tail -n 1 "$tmp/out")" test "$(awk 'END { print $9 }' "$tmp/out")" -ge 200000
 rm "$tmp/turns.ptc"
 
+# Ten threads take turns, and tracing is switched on at each turn: PSB, PSBEND, TIP.PGE. (A PSB+ with a FUP is nowhere.)
+"$PT_BUILD/tests/tools/mkscale" --bytes 4000000 --threads 10 >"$tmp/enabled.ptc"
+"$jobs" 16384 4 "$tmp/enabled.ptc" >"$tmp/out"
+succeeded $? "tracing that is switched on at PSBs: the same records"
+check "most of it is decoded ahead: $(tail -n 1 "$tmp/out")" test "$(awk 'END { print $7 }' "$tmp/out")" -ge 3000000
+rm "$tmp/enabled.ptc"
+
 if [ -d "$PT_SHARED/bench" ]; then
 	zstd -dq "$PT_SHARED/bench/gzip.img.zst" -o "$tmp/gzip.img"
 	cp "$PT_SHARED/bench/gzip.maps" "$tmp"
