@@ -421,8 +421,8 @@ void pt_emit_recycle(struct pt_emit *m)
 	keep_numbers(m);
 	if (m->sums)
 		pt_sums_recycle(m->sums);
-	if (m->text_runs)
-		pt_text_runs_settle(m->text_runs);
+	if (m->text_runs && !pt_text_runs_recycle(m->text_runs))
+		pt_emit_no_memory(m, "lines");
 	if (m->vm && m->vm->recycled)
 		m->vm->recycled(m->vm_arg);
 	if (m->calls)

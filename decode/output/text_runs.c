@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "decode/output/insn_texts.h"
+#include "decode/output/kept_paths.h"
 #include "schema/array.h"
 #include "schema/derived/run_times.h"
 
@@ -21,13 +22,14 @@ struct pt_text_runs {
 	struct ptr_times *times;
 	/* Of lines of instructions, else NULL. */
 	struct pt_insn_texts *insns;
-	struct pace *paces; /* by stream */
+	struct pt_kept_paths kept; /* of runs that are held, of graphs before */
+	struct pace *paces;	   /* by stream */
 	size_t pace_count, pace_room;
 };
 
 /* What the lines of a run, or the line of an error, say: kept in the held run's own. */
 struct held_text {
-	bool has_task;
+	bool has_task, kept; /* path: the item of kept */
 	int32_t pid, tid, cpu;
 	char comm[sizeof((struct pt_task *)0)->comm];
 	uint32_t path, repeats; /* of a run */
@@ -92,6 +94,7 @@ void pt_text_runs_destroy(struct pt_text_runs *t)
 		free(text_of(r).error.kind);
 	ptr_times_destroy(t->times);
 	pt_insn_texts_destroy(t->insns);
+	pt_kept_paths_deinit(&t->kept);
 	free(t->paces);
 	free(t);
 }
@@ -110,11 +113,41 @@ static void print_error(struct pt_text_runs *t, const struct held_text *x, const
 	free(x->error.kind);
 }
 
+/* A run's path, the graph's or one that was kept. */
+struct lines_path {
+	const struct pt_graph *graph;
+	const struct pt_path *path;	 /* NULL: it was kept */
+	const struct pt_kept_path *kept; /* NULL: it is the graph's */
+	uint32_t count, tail_insns;
+};
+
+static struct lines_path path_of(const struct pt_text_runs *t, const struct held_text *x)
+{
+	const struct pt_kept_path *kept = x->kept ? &t->kept.items[x->path] : NULL;
+	const struct pt_path *path = kept ? NULL : &t->graph->paths[x->path];
+
+	return (struct lines_path){.graph = t->graph,
+				   .path = path,
+				   .kept = kept,
+				   .count = kept ? kept->count : path->count,
+				   .tail_insns = kept ? kept->tail_insns : path->tail_insns};
+}
+
+static const struct pt_edge *edge_at(const struct lines_path *p, uint32_t i)
+{
+	return p->kept ? &p->kept->edges[i] : &p->graph->edges[p->graph->path_edges[p->path->first + i]];
+}
+
+static uint32_t insns_before(const struct lines_path *p, uint32_t i)
+{
+	return p->kept ? p->kept->insns[i] : pt_path_insns_before(p->graph, p->path, i);
+}
+
 /* The branches of a path, as often as it was repeated. */
 static void print_run(struct pt_text_runs *t, const struct ptr_timed_run *r, const struct held_text *x,
 		      const struct pt_task *task)
 {
-	const struct pt_path *path = &t->graph->paths[x->path];
+	const struct lines_path path = path_of(t, x);
 	bool exact = r->timing == PTR_TIME_EXACT;
 	struct pt_branch_line line = {.task = task,
 				      .cpu = x->cpu,
@@ -126,9 +159,9 @@ static void print_run(struct pt_text_runs *t, const struct ptr_timed_run *r, con
 	uint64_t insns = 0; /* since the first branch */
 
 	for (uint32_t n = 0; n < x->repeats; n++) {
-		for (uint32_t i = 0; i < path->count; i++) {
-			line.edge = &t->graph->edges[t->graph->path_edges[path->first + i]];
-			line.insns = pt_path_insns_before(t->graph, path, i);
+		for (uint32_t i = 0; i < path.count; i++) {
+			line.edge = edge_at(&path, i);
+			line.insns = insns_before(&path, i);
 			if (n || i) {
 				insns += line.insns;
 				line.tsc = r->tsc_est + (uint64_t)((double)insns * per_insn);
@@ -137,7 +170,7 @@ static void print_run(struct pt_text_runs *t, const struct ptr_timed_run *r, con
 			}
 			t->text->branch(t->text->arg, &line);
 		}
-		insns += path->tail_insns;
+		insns += path.tail_insns;
 	}
 }
 
@@ -168,10 +201,13 @@ static void print_insns(struct pt_text_runs *t, const struct ptr_timed_run *r, c
 	double before = goes_on ? pace->per_insn : per_insn;
 	double at = 1.0 - r->first_insns; /* the first branch's is 0, also where no instruction led to it */
 	uint64_t floor = timed ? goes_on || pace->last > r->tsc ? pace->last : r->tsc : 0;
-	uint32_t count;
-	const uint32_t *insns = pt_insn_texts_of(t->insns, x->path, &count);
+	const struct pt_kept_path *kept = x->kept ? &t->kept.items[x->path] : NULL;
+	uint32_t count = kept ? kept->count : 0;
+	const uint32_t *insns = kept ? NULL : pt_insn_texts_of(t->insns, x->path, &count);
 
 	for (uint32_t n = 0; n < x->repeats; n++) {
+		const char *text = kept ? kept->texts : NULL;
+
 		for (uint32_t i = 0; i < count; i++, at++) {
 			double ahead = at * (at < 0 ? before : per_insn);
 
@@ -180,7 +216,13 @@ static void print_insns(struct pt_text_runs *t, const struct ptr_timed_run *r, c
 				if (line.tsc < floor)
 					line.tsc = floor;
 			}
-			line.text = pt_insn_text(t->insns, insns[i], &line.bytes);
+			if (kept) {
+				line.text = text;
+				line.bytes = kept->text_bytes[i];
+				text += line.bytes;
+			} else {
+				line.text = pt_insn_text(t->insns, insns[i], &line.bytes);
+			}
 			t->text->insn(t->text->arg, &line);
 		}
 	}
@@ -203,6 +245,8 @@ static void print(struct pt_text_runs *t)
 			print_insns(t, r, &x, x.has_task ? &task : NULL);
 		else
 			print_run(t, r, &x, x.has_task ? &task : NULL);
+		if (x.kept)
+			pt_kept_path_release(&t->kept, x.path);
 	}
 }
 
@@ -260,10 +304,43 @@ bool pt_text_runs_error(struct pt_text_runs *t, const struct pt_error_line *line
 	return true;
 }
 
+/* The run's path is a copy from now on. of: by the graph's paths, the copy and 1; 0: there is none yet. */
+static bool keep_path(struct pt_text_runs *t, struct held_text *x, size_t *of)
+{
+	size_t item = of[x->path];
+
+	if (item)
+		pt_kept_path_share(&t->kept, item - 1);
+	else if ((item = pt_keep_path(&t->kept, t->graph, x->path, t->insns) + 1) == 0)
+		return false;
+	of[x->path] = item;
+	x->path = (uint32_t)(item - 1);
+	x->kept = true;
+	return true;
+}
+
+bool pt_text_runs_recycle(struct pt_text_runs *t)
+{
+	size_t *of = calloc(t->graph->path_count, sizeof *of);
+	struct ptr_timed_run *r;
+	bool ok = of;
+
+	for (uint32_t i = 0; ok && (r = ptr_times_held(t->times, i)); i++) {
+		struct held_text x = text_of(r);
+
+		if (x.error.message || x.kept)
+			continue;
+		ok = keep_path(t, &x, of);
+		memcpy(&r->own, &x, sizeof x);
+	}
+	free(of);
+	if (t->insns)
+		pt_insn_texts_clear(t->insns);
+	return ok;
+}
+
 void pt_text_runs_settle(struct pt_text_runs *t)
 {
 	ptr_times_settle(t->times);
 	print(t);
-	if (t->insns)
-		pt_insn_texts_clear(t->insns);
 }

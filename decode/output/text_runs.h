@@ -19,7 +19,9 @@ bool pt_text_runs_put(struct pt_text_runs *t, const struct pt_emit_stream *s, co
 		      const struct pt_flow_run *run);
 /* kind and message are copied. */
 bool pt_text_runs_error(struct pt_text_runs *t, const struct pt_error_line *line);
-/* Prints all that is held: the paths are about to go, or it is the end. */
+/* The graph is about to be recycled: what is held needs it no more. False: no memory. */
+bool pt_text_runs_recycle(struct pt_text_runs *t);
+/* It is the end: prints all that is held. */
 void pt_text_runs_settle(struct pt_text_runs *t);
 
 #endif

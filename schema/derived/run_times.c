@@ -311,6 +311,11 @@ const struct ptr_timed_run *ptr_times_next(struct ptr_times *t)
 	return r;
 }
 
+struct ptr_timed_run *ptr_times_held(struct ptr_times *t, uint32_t n)
+{
+	return n < t->count ? run_at(t, t->head + n) : NULL;
+}
+
 void ptr_times_settle(struct ptr_times *t)
 {
 	for (size_t i = 0; i < t->stream_count; i++)

@@ -5,19 +5,24 @@ source tests/common.bash
 export PYTHONHASHSEED=0
 shared=$PT_SHARED
 if [ ! -d "$shared/bench" ] || [ ! -d "$shared/traces/emulated" ] || ! command -v zstd >/dev/null; then
-	skip 12 "memory: no $shared/bench or traces/emulated, or no zstd"
+	skip 18 "memory: no $shared/bench or traces/emulated, or no zstd"
 	exit
 fi
 
-# forgetful NAME CONTAINER: the container decoded with 1 MB against the whole of it
+# forgetful NAME CONTAINER: the container decoded with 1 MB, by four threads, against the whole of it, by one
 forgetful() {
-	local name=$1 container=$2 paths m
+	local name=$1 container=$2 paths m j
 	for m in 4000 1; do
-		"$PT_BIN/pt-decode" --memory $m --text -F cpu,tid,kind,from,to,insns "$container" 2>"$tmp/err" | sort -s -k1,1 >"$tmp/text.$m"
-		succeeded "${PIPESTATUS[0]}" "$name: --memory $m decodes: $(tail -n 2 "$tmp/err")"
+		j=$((m == 1 ? 4 : 1))
+		"$PT_BIN/pt-decode" -j $j --memory $m --text -F cpu,tid,tsc,tsc_lo,tsc_hi,class,kind,from,to,insns "$container" >"$tmp/text.$m" 2>"$tmp/err"
+		succeeded $? "$name: --memory $m decodes: $(tail -n 2 "$tmp/err")"
 		check "$name: --memory $m: there are branches" test -s "$tmp/text.$m"
+		# Their lines wait for times while the graph is emptied.
+		"$PT_BIN/pt-decode" -j $j --memory $m --insns "$container" 2>/dev/null | head -n 1000000 >"$tmp/insns.$m"
+		check "$name: --memory $m: there are instructions" test -s "$tmp/insns.$m"
 	done
-	same "$name: branches" "$tmp/text.4000" "$tmp/text.1"
+	same "$name: branches and their times" "$tmp/text.4000" "$tmp/text.1"
+	same "$name: instructions and their times" "$tmp/insns.4000" "$tmp/insns.1"
 }
 
 for w in gzip cc1; do
