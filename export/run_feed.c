@@ -23,10 +23,7 @@ static int take_settled(const struct run_feed *f, struct pt_error *e)
 
 	while ((r = ptr_times_next(f->times))) {
 		memcpy(&g, &r->own, sizeof g);
-		g.tsc_est = r->tsc_est;
-		g.tsc_next = r->tsc_next;
-		g.tsc_end = r->tsc_end;
-		if (run_groups_add(f->groups, &g, e) < 0)
+		if (run_groups_add(f->groups, &g, r, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -36,15 +33,7 @@ static int take(void *arg, void *message, struct pt_error *e)
 {
 	const struct run_feed *f = arg;
 	const struct fed_run *r = message;
-	struct ptr_timed_run run = {.stream = r->stream,
-				    .slice = r->stream_slice,
-				    .timing = r->timing,
-				    .begins = r->begins,
-				    .crosses = r->crosses,
-				    .direct_last = r->direct_last,
-				    .first_insns = r->first_insns,
-				    .insns = r->insns,
-				    .tsc = r->tsc};
+	struct ptr_timed_run *run = ptr_times_room(f->times);
 	const struct group_run g = {.id = r->id,
 				    .slice = r->slice,
 				    .tsc = r->tsc,
@@ -52,12 +41,22 @@ static int take(void *arg, void *message, struct pt_error *e)
 				    .repeats = r->repeats,
 				    .cyc_count = r->cyc_count,
 				    .insn_count = r->insn_count,
-				    .back = r->back,
-				    .exact = r->timing == PTR_TIME_EXACT};
+				    .back = r->back};
 
-	_Static_assert(sizeof g <= sizeof run.own, "a run fits");
-	memcpy(&run.own, &g, sizeof g);
-	if (!ptr_times_put(f->times, &run))
+	_Static_assert(sizeof g <= sizeof run->own, "a run fits");
+	if (!run)
+		return pt_fail_no_memory(e, "times");
+	run->stream = r->stream;
+	run->slice = r->stream_slice;
+	run->timing = r->timing;
+	run->begins = r->begins;
+	run->crosses = r->crosses;
+	run->direct_last = r->direct_last;
+	run->first_insns = r->first_insns;
+	run->insns = r->insns;
+	run->tsc = r->tsc;
+	memcpy(&run->own, &g, sizeof g);
+	if (!ptr_times_add(f->times))
 		return pt_fail_no_memory(e, "times");
 	return take_settled(f, e);
 }

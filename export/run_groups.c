@@ -194,7 +194,8 @@ static bool other_time(const struct run_group_head *h, const struct group_run *r
 	       (r->tsc != PTR_NO_TSC && r->tsc - h->tsc >= DIGITS_ONE);
 }
 
-int run_groups_add(struct run_groups *g, const struct group_run *r, struct pt_error *e)
+int run_groups_add(struct run_groups *g, const struct group_run *r, const struct ptr_timed_run *times,
+		   struct pt_error *e)
 {
 	struct run_group *to = &g->group;
 	struct run_group_head *h = &to->head;
@@ -215,11 +216,11 @@ int run_groups_add(struct run_groups *g, const struct group_run *r, struct pt_er
 	i = h->n++;
 	digits_set(&to->time, i, (uint32_t)(r->tsc - h->tsc));
 	digits_set(&to->path, i, r->path);
-	h->exact |= (uint64_t)r->exact << i;
+	h->exact |= (uint64_t)(times->timing == PTR_TIME_EXACT) << i;
 	g->tscs[i] = r->tsc;
-	g->ests[i] = r->tsc_est;
-	g->next = r->tsc_next;
-	g->ends[i] = r->tsc_end;
+	g->ests[i] = times->tsc_est;
+	g->next = times->tsc_next;
+	g->ends[i] = times->tsc_end;
 	digits_set(&to->repeats, i, r->repeats - 1);
 	digits_set(&to->cyc, i, known && !whole ? (uint32_t)r->cyc_count + 1 : 0);
 	digits_set(&to->insn, i, known && !whole ? (uint32_t)r->insn_count : 0);

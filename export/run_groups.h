@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "schema/derived/run_times.h"
 #include "schema/error.h"
 
 struct dictionary;
@@ -23,11 +24,9 @@ struct group_run {
 	uint64_t tsc;  /* PTR_NO_TSC unknown */
 	uint32_t path; /* the stream's number */
 	uint32_t repeats;
-	uint64_t cyc_count;		     /* PTR_UNKNOWN */
-	uint64_t insn_count;		     /* of the stretch, when cyc_count is known */
-	uint64_t back;			     /* its stretch began that many runs before */
-	bool exact;			     /* PTR_TIME_EXACT */
-	uint64_t tsc_est, tsc_next, tsc_end; /* as in struct ptr_timed_run */
+	uint64_t cyc_count;  /* PTR_UNKNOWN */
+	uint64_t insn_count; /* of the stretch, when cyc_count is known */
+	uint64_t back;	     /* its stretch began that many runs before */
 };
 
 struct run_groups;
@@ -35,8 +34,9 @@ struct run_groups;
 /* scratch: a file of the caller's. NULL: PT_ERR_NO_MEMORY. */
 struct run_groups *run_groups_create(int scratch, struct pt_error *e);
 void run_groups_destroy(struct run_groups *g); /* NULL is fine */
-/* The next run, in the order of ids. 0, or -1: PT_ERR_IO. */
-int run_groups_add(struct run_groups *g, const struct group_run *r, struct pt_error *e);
+/* The next run, in the order of ids, and its times. 0, or -1: PT_ERR_IO. */
+int run_groups_add(struct run_groups *g, const struct group_run *r, const struct ptr_timed_run *times,
+		   struct pt_error *e);
 /* After the last run and dictionary_rank(): inserts the rows, and records in the dictionary where its
  * paths are. 0, or -1: PT_ERR_IO, PT_ERR_NO_MEMORY, PT_ERR_REFUSED (interrupted, too many runs),
  * SQLite's error. */

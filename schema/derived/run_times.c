@@ -250,32 +250,37 @@ static void settle_stream(struct ptr_times *t, struct times_stream *s)
 
 /* ---- In and out ------------------------------------------------------------------------------------- */
 
-bool ptr_times_put(struct ptr_times *t, const struct ptr_timed_run *run)
+struct ptr_timed_run *ptr_times_room(struct ptr_times *t)
 {
-	struct times_stream *s = run->stream < STREAMS_MAX ? stream_of(t, run->stream) : NULL;
-	uint32_t i = (t->head + t->count) % NUMBERS;
-	struct ptr_timed_run *r;
+	if (t->count == t->room && !grow(t))
+		return NULL;
+	return run_at(t, t->head + t->count);
+}
 
-	if ((!s && run->stream < STREAMS_MAX) || (t->count == t->room && !grow(t)))
+bool ptr_times_add(struct ptr_times *t)
+{
+	uint32_t i = (t->head + t->count) % NUMBERS;
+	struct ptr_timed_run *r = run_at(t, i);
+	struct times_stream *s = r->stream < STREAMS_MAX ? stream_of(t, r->stream) : NULL;
+
+	if (!s && r->stream < STREAMS_MAX)
 		return false;
-	r = run_at(t, i);
-	*r = *run;
 	r->next = NONE;
 	r->settled = false;
 	t->count++;
-	if (!s || run->tsc == PTR_NO_TSC) {
-		settle_one(r, run->tsc, run->tsc, PTR_NO_TSC);
+	if (!s || r->tsc == PTR_NO_TSC) {
+		settle_one(r, r->tsc, r->tsc, PTR_NO_TSC);
 		return true;
 	}
-	r->begins |= run->slice != s->slice && !run->crosses;
-	s->slice = run->slice;
-	if (s->tsc != PTR_NO_TSC && run->tsc < s->tsc) /* only a damaged record stream has that */
+	r->begins |= r->slice != s->slice && !r->crosses;
+	s->slice = r->slice;
+	if (s->tsc != PTR_NO_TSC && r->tsc < s->tsc) /* only a damaged record stream has that */
 		settle_stream(t, s);
-	if (s->first == NONE || run->tsc != s->tsc || times_first_branch(run->timing)) {
-		if (run->tsc != s->tsc || times_first_branch(run->timing))
-			settle_open(t, s, run->tsc);
+	if (s->first == NONE || r->tsc != s->tsc || times_first_branch(r->timing)) {
+		if (r->tsc != s->tsc || times_first_branch(r->timing))
+			settle_open(t, s, r->tsc);
 		end_interval(t, s, r);
-		s->tsc = run->tsc;
+		s->tsc = r->tsc;
 	}
 	if (s->first == NONE)
 		s->first = i;
@@ -283,6 +288,16 @@ bool ptr_times_put(struct ptr_times *t, const struct ptr_timed_run *run)
 		run_at(t, s->last)->next = i;
 	s->last = i;
 	return true;
+}
+
+bool ptr_times_put(struct ptr_times *t, const struct ptr_timed_run *run)
+{
+	struct ptr_timed_run *r = ptr_times_room(t);
+
+	if (!r)
+		return false;
+	*r = *run;
+	return ptr_times_add(t);
 }
 
 /* The ring is full: the run at its head gets the times that are known. */

@@ -59,8 +59,11 @@ struct ptr_times *ptr_times_create(void);    /* NULL: no memory */
 void ptr_times_destroy(struct ptr_times *t); /* NULL is fine */
 
 /*
- * Takes *run. Before the next put, ptr_times_next() is to be called until it returns NULL. False: no memory
+ * Takes a run: *ptr_times_room(), in which what is to be filled in was, and the caller's own, or *run. Before the
+ * next one, ptr_times_next() is to be called until it returns NULL. NULL, false: no memory.
  */
+struct ptr_timed_run *ptr_times_room(struct ptr_times *t);
+bool ptr_times_add(struct ptr_times *t);
 bool ptr_times_put(struct ptr_times *t, const struct ptr_timed_run *run);
 /* The next run of which the times are known, valid until the next put. NULL: there is none yet. */
 const struct ptr_timed_run *ptr_times_next(struct ptr_times *t);
