@@ -621,12 +621,10 @@ int ptr_put_calls(struct ptr_writer *w, const struct ptr_calls *calls, size_t fr
 struct ptr_runs {
 	uint8_t *bytes;
 	size_t used, room;
-	uint64_t tsc; /* the last one's */
-	uint32_t count;
-	uint32_t *marks; /* where the first of each PTR_RUNS_MARK begins */
-	size_t mark_count, mark_room;
+	uint64_t tsc;	  /* the last one's */
+	uint32_t *begins; /* of each, in bytes */
+	size_t count, count_room;
 };
-#define PTR_RUNS_MARK 32
 /* 0, or -1: no memory, and nothing was added. */
 int ptr_runs_add(struct ptr_runs *runs, const struct ptr_run *r);
 void ptr_runs_deinit(struct ptr_runs *runs);

@@ -19,54 +19,40 @@ int ptr_runs_add(struct ptr_runs *runs, const struct ptr_run *r)
 		runs->bytes = grown;
 		runs->room = room;
 	}
-	if (runs->count % PTR_RUNS_MARK == 0) {
-		if (pt_array_grow(&runs->marks, runs->mark_count, &runs->mark_room, NULL) < 0)
-			return -1;
-		runs->marks[runs->mark_count++] = (uint32_t)runs->used;
-	}
+	if (runs->count == runs->count_room &&
+	    pt_array_grow(&runs->begins, runs->count, &runs->count_room, NULL) < 0)
+		return -1;
+	runs->begins[runs->count++] = (uint32_t)runs->used;
 	runs->used = (size_t)(put_run(&previous, runs->bytes + runs->used, r) - runs->bytes);
 	runs->tsc = r->tsc;
-	runs->count++;
 	return 0;
 }
 
 void ptr_runs_deinit(struct ptr_runs *runs)
 {
 	free(runs->bytes);
-	free(runs->marks);
+	free(runs->begins);
 	*runs = (struct ptr_runs){0};
-}
-
-/* After a RUN's bytes, of which there are whole ones. */
-static size_t after(const uint8_t *bytes, size_t at)
-{
-	uint8_t flags = bytes[at++];
-	int numbers = 1 + !!(flags & PTR_RUN_TSC) + !!(flags & PTR_RUN_REPEATS) + 2 * !!(flags & PTR_RUN_CYC);
-
-	for (; numbers; at++)
-		numbers -= bytes[at] < 0x80;
-	return at;
 }
 
 size_t ptr_runs_offset(const struct ptr_runs *runs, uint32_t i)
 {
-	size_t at;
-
-	if (i == runs->count)
-		return runs->used;
-	at = runs->marks[i / PTR_RUNS_MARK];
-	for (uint32_t n = i % PTR_RUNS_MARK; n; n--)
-		at = after(runs->bytes, at);
-	return at;
+	return i == runs->count ? runs->used : runs->begins[i];
 }
 
 uint32_t ptr_runs_fitting(const struct ptr_runs *runs, uint32_t from, uint32_t to, size_t bytes)
 {
-	size_t begin = ptr_runs_offset(runs, from), at = begin;
+	size_t begin = ptr_runs_offset(runs, from);
 
 	if (ptr_runs_offset(runs, to) - begin + PTR_RUN_BYTES_MAX <= bytes)
 		return to;
-	for (; from < to && at - begin + PTR_RUN_BYTES_MAX <= bytes; from++)
-		at = after(runs->bytes, at);
+	while (from < to) {
+		uint32_t middle = from + (to - from) / 2;
+
+		if (ptr_runs_offset(runs, middle) - begin + PTR_RUN_BYTES_MAX <= bytes)
+			from = middle + 1;
+		else
+			to = middle;
+	}
 	return from;
 }
