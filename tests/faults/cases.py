@@ -137,6 +137,11 @@ def decode_cases(f):
     name = "perf" if "perf.data" in f else "tiny"
     for option in ("--text", "--packets", "--used-code"):
         yield Case(f"decode {option}", [tool("pt-decode"), "-j1", "-q", option, f[name + ".ptc"]])
+    # The code graph is emptied over and over; what else knows of its paths is kept.
+    for name, options in (("records", ["-o", "out"]), ("sums", ["--detail", "sums", "-o", "out"]), ("text", ["--text"])):
+        if "perf.data" in f:
+            yield Case(f"decode with little memory: {name}", [tool("pt-decode"), "-j1", "-q", "--memory", "1", *options, f["perf.ptc"]],
+                       outputs=["out"] if "out" in options else [])
     yield Case("decode a VM", [tool("pt-decode"), "-j1", "--guest-code", "-o", "out", f["vm.ptc"]], outputs=["out"],
                incomplete=rb"could not be decoded; see the errors")
     yield Case("decode with threads", [tool("pt-decode"), "-j3", "--guest-code", "-o", "out", f["vm.ptc"]], outputs=["out"],
