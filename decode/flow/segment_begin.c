@@ -92,13 +92,15 @@ static bool begin_after_psb(struct pt_segment_decoder *d, const uint8_t *at)
 	return begin_segment(d, at, true);
 }
 
+/* kernel_unseen: before it. */
 static void feed_psb(struct pt_segment_decoder *d, const uint8_t *psb, const uint8_t *begin,
-		     const uint8_t **at)
+		     bool kernel_unseen, const uint8_t **at)
 {
 	const struct pt_segment_task *task = d->task;
 	struct pt_flow *f = d->flow;
 
 	d->asked = true; /* nothing is logged */
+	f->stack_state.kernel_unseen = kernel_unseen;
 	pt_flow_feed(f, psb, begin, task->aux_offset + (uint64_t)(psb - task->psb), false, at);
 	f->stack.user.unseen = f->host_stack.user.unseen = true;
 }
@@ -116,6 +118,7 @@ static bool begin_at_psb(struct pt_segment_decoder *d, const uint8_t *psb, const
 	struct pt_code *user = pt_segment_code_of(d, user_space),
 		       *kernel = pt_segment_code_of(d, task->kernel);
 	const uint8_t *at = psb;
+	bool kernel_unseen = d->flow ? d->flow->stack_state.kernel_unseen : task->kernel_unseen;
 
 	pt_flow_destroy(d->flow);
 	d->flow = create_flow(d);
@@ -124,7 +127,7 @@ static bool begin_at_psb(struct pt_segment_decoder *d, const uint8_t *psb, const
 	if (kernel)
 		kernel->switch_ip = task->switch_ip;
 	pt_flow_set_code(d->flow, user, kernel);
-	feed_psb(d, psb, begin, &at);
+	feed_psb(d, psb, begin, kernel_unseen, &at);
 	return at == begin && begin_after_psb(d, begin);
 }
 
@@ -154,6 +157,7 @@ struct passed_psb {
 	const uint8_t *psb; /* NULL: none */
 	struct pt_clock clock;
 	uint64_t vmcs;
+	bool kernel_unseen;
 };
 
 /* A new flow, which has seen the PSB+ and nothing else. False: it is not in a guest. */
@@ -167,7 +171,7 @@ static bool feed_guest_psb(struct pt_segment_decoder *d, const struct passed_psb
 		return false;
 	d->flow->clock = passed->clock;
 	d->flow->side.vmcs = passed->vmcs;
-	feed_psb(d, passed->psb, begin, &at);
+	feed_psb(d, passed->psb, begin, passed->kernel_unseen, &at);
 	return at == begin && d->flow->side.nr;
 }
 
@@ -213,7 +217,8 @@ const uint8_t *pt_segment_begin_next(struct pt_segment_decoder *d, const uint8_t
 			return NULL;
 		before = at;
 		if (k.type == PT_PSB)
-			passed = (struct passed_psb){at, f->clock, f->side.vmcs};
+			passed =
+			    (struct passed_psb){at, f->clock, f->side.vmcs, f->stack_state.kernel_unseen};
 		at_psbend = k.type == PT_PSBEND;
 		pt_flow_feed(f, at, at + n, task->aux_offset + (uint64_t)(at - task->psb), false, &at);
 		if (d->ended || f->graph->full || f->graph->cache_full || at == before)
@@ -250,7 +255,7 @@ static const uint8_t *begin_after_guest(struct pt_segment_decoder *d)
 static const uint8_t *begin_in_guest(struct pt_segment_decoder *d)
 {
 	const struct pt_segment_task *task = d->task;
-	const struct passed_psb psb = {task->psb, task->now, task->vmcs};
+	const struct passed_psb psb = {task->psb, task->now, task->vmcs, task->kernel_unseen};
 
 	if (!feed_guest_psb(d, &psb, task->begin))
 		return NULL;

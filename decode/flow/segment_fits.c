@@ -87,15 +87,16 @@ bool pt_segment_may_begin(const struct pt_flow *f)
 	       (f->at.code == f->user || f->at.code == f->kernel) && nothing_waits(f) && !f->graph->full;
 }
 
-/* After a PSB: nor was anything lost of what the return stack is a model of. */
-static bool is_after_psb(const struct pt_flow *f)
+/* After a PSB: nor was anything lost of what the return stack is a model of, but for what the kernel did before
+ * that was not seen: as the segment assumes it. */
+static bool is_after_psb(const struct pt_flow *f, const struct pt_flow *b)
 {
 	const struct flow_stack_state *s = &f->stack_state;
 
 	return !f->path.len && !f->run.repeats && !f->timing.clock_moved && !f->timing.cyc_fresh &&
 	       f->stack.bottom == f->stack.top && !s->unsure && !s->stale_hw && !s->skipped &&
-	       !s->kernel_unseen && !s->guest_unseen && !s->guest_lost && !s->has_floor &&
-	       (!f->pips.count || f->pips.insns != f->counts.insns);
+	       s->kernel_unseen == b->stack_state.kernel_unseen && !s->guest_unseen && !s->guest_lost &&
+	       !s->has_floor && (!f->pips.count || f->pips.insns != f->counts.insns);
 }
 
 /* ---- Elsewhere: all of the state -------------------------------------------------------------------- */
@@ -223,5 +224,5 @@ bool pt_segment_fits(const struct segment_taking *t)
 	       f->run.tsc == b->run.tsc &&
 	       f->run.timing == pt_segment_timing(f->timing.tnt_tsc, b->run.timing, b->run.tsc) &&
 	       same_binding(f, b) && same_packet_state(f, b) &&
-	       (segment->after_psb ? is_after_psb(f) : same_state(t));
+	       (segment->after_psb ? is_after_psb(f, b) : same_state(t));
 }
