@@ -69,6 +69,8 @@ void pt_segment_decoder_destroy(struct pt_segment_decoder *d); /* NULL is fine *
  * All segments that it has made must have been taken over, or given up, before. */
 bool pt_segment_decoder_is_full(const struct pt_segment_decoder *d);
 void pt_segment_decoder_empty(struct pt_segment_decoder *d);
+/* Code that it had forgotten came back, so that it gets more memory from now on (pt_graph_may_grow()). */
+bool pt_segment_decoder_grows(const struct pt_segment_decoder *d);
 
 /* Times (TSC) at which a flow may be asked to stop, in order. */
 struct pt_segment_stops {

@@ -5,6 +5,9 @@
 
 #include "schema/array.h"
 
+/* Of its graph, at first. */
+#define DECODER_BYTES (PT_GRAPH_BYTES / 2)
+
 /* ---- The decoder ------------------------------------------------------------------------------------ */
 
 static bool read_later(void *arg, struct pt_code *code)
@@ -33,7 +36,7 @@ struct pt_segment_decoder *pt_segment_decoder_create(const struct pt_segment_con
 	if (config->graph_bytes) {
 		pt_graph_limit(&d->graph, config->graph_bytes);
 	} else {
-		pt_graph_limit(&d->graph, PT_GRAPH_BYTES / 2);
+		pt_graph_limit(&d->graph, DECODER_BYTES);
 		pt_graph_may_grow(&d->graph, config->graphs);
 	}
 	if (config->read_code)
@@ -69,6 +72,11 @@ bool pt_segment_decoder_is_full(const struct pt_segment_decoder *d)
 void pt_segment_decoder_empty(struct pt_segment_decoder *d)
 {
 	pt_graph_recycle(&d->graph);
+}
+
+bool pt_segment_decoder_grows(const struct pt_segment_decoder *d)
+{
+	return !d->config.graph_bytes && d->graph.limit_bytes > DECODER_BYTES;
 }
 
 /* ---- Codes ------------------------------------------------------------------------------------------ */

@@ -195,15 +195,27 @@ uint32_t pt_emit_thread(struct pt_emit *m, struct pt_task *task)
 	return task->number;
 }
 
-void pt_emit_hold_memory(struct pt_emit *m)
+/* What keeping the numbers will take is none of the graph's memory, unless there are more than at first. */
+static void hold_memory(struct pt_emit *m)
 {
-	pt_graph_hold(m->graph, pt_kept_numbers_bytes(&m->kept, m->defined, &m->defined_held));
+	uint32_t defined = m->defined < m->defined_first ? m->defined : m->defined_first;
+
+	pt_graph_hold(m->graph, pt_kept_numbers_bytes(&m->kept, defined, &m->defined_held));
+	if (m->defined >= m->defined_first)
+		m->defined_held = UINT32_MAX;
 }
 
 static void count_definition(struct pt_emit *m)
 {
 	if (++m->defined > m->defined_held)
-		pt_emit_hold_memory(m);
+		hold_memory(m);
+}
+
+void pt_emit_keep_numbers(struct pt_emit *m, bool edges)
+{
+	if (!pt_keep_path_numbers(&m->kept, m->graph) || (edges && !pt_keep_edge_numbers(&m->kept, m->graph)))
+		pt_emit_no_memory(m, "numbers of edges and paths");
+	hold_memory(m);
 }
 
 static uint32_t edge_number(struct pt_emit *m, struct pt_edge *edge)
@@ -240,6 +252,14 @@ static uint32_t code_version(struct pt_emit *m, const struct pt_path *path)
 	return m->executed ? pt_executed_path(m->executed, path) : 0;
 }
 
+/* The edges and paths that have numbers, of which so many had been forgotten before, had better be remembered. */
+static bool numbers_return(const struct pt_emit *m, uint32_t again)
+{
+	return again > m->defined / 2 && (m->runs - m->runs_before) / 16 < m->defined &&
+	       m->defined_most < 4 * m->defined_first &&
+	       m->graph->most_bytes > m->defined_first * (size_t)PT_EMIT_GRAPH_BYTES_A_NUMBER;
+}
+
 /* No edge and no path has a number any more. */
 static void forget_numbers(struct pt_emit *m)
 {
@@ -247,14 +267,17 @@ static void forget_numbers(struct pt_emit *m)
 
 	if (m->sums)
 		pt_sums_forget_numbers(m->sums);
+	pt_emit_keep_numbers(m, true);
+	if (numbers_return(m, pt_kept_numbers_forget(&m->kept)))
+		m->defined_most *= 2;
 	for (uint32_t i = 1; i < g->path_count; i++)
 		g->paths[i].number = 0;
 	for (uint32_t i = 1; i < g->edge_count; i++)
 		g->edges[i].number = 0;
-	pt_kept_numbers_forget(&m->kept);
 	g->numbers_after = m->last_path;
 	m->defined = 0;
-	pt_emit_hold_memory(m);
+	m->runs_before = m->runs;
+	hold_memory(m);
 }
 
 uint32_t pt_emit_path(struct pt_emit *m, struct pt_path *path)

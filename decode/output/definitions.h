@@ -98,12 +98,14 @@ struct pt_emit {
 	uint64_t errors, branches, runs;
 	uint64_t encoded_runs; /* of these */
 	uint64_t left_out_branches, left_out_insns;
-	struct pt_names *names;		     /* symbols and files that have numbers */
-	struct pt_kept_numbers kept;	     /* of edges and paths that the graph has forgotten */
-	uint32_t defined;		     /* edges and paths, since their numbers were forgotten last */
-	uint32_t defined_most, defined_held; /* for so many kept's memory is the graph's no more */
-	uint32_t last_path;		     /* the last one's number */
-	struct pt_executed *executed;	     /* NULL: no path was defined yet */
+	struct pt_names *names;		      /* symbols and files that have numbers */
+	struct pt_kept_numbers kept;	      /* of edges and paths that the graph has forgotten */
+	uint32_t defined;		      /* edges and paths, since their numbers were forgotten last */
+	uint32_t defined_first, defined_most; /* that many, at first and now, before they are forgotten */
+	uint32_t defined_held;		      /* for so many kept's memory is the graph's no more */
+	uint64_t runs_before;		      /* runs, when they were forgotten last */
+	uint32_t last_path;		      /* the last one's number */
+	struct pt_executed *executed;	      /* NULL: no path was defined yet */
 	struct pt_calls *stacks;
 	struct pt_filter filter;       /* the recording's */
 	const struct pt_vm_events *vm; /* what keeps VM entries and exits; NULL: nothing */
@@ -167,11 +169,12 @@ uint32_t pt_emit_dso(struct pt_emit *m, struct img_space *space, uint64_t ip);
 /*
  * Numbers of edges and paths are limited by what the graph is, which is bytes of memory: once so many have been
  * defined all of them are forgotten, and what is executed again is defined again, whether or not the graph has
- * it. With 160 MB that are 1.3 million, for which kept_numbers.h takes 32 MB at most.
+ * it. With 160 MB that are 1.3 million, for which kept_numbers.h takes 32 MB at most. It may be four times as many,
+ * where --memory does not limit it, when most had been forgotten before, and were hardly run in between.
  */
 #define PT_EMIT_GRAPH_BYTES_A_NUMBER 128
-/* What keeping these numbers will take is none of the graph's memory. */
-void pt_emit_hold_memory(struct pt_emit *m);
+/* The numbers of the graph's paths, and of its edges, are kept: it is about to forget them. */
+void pt_emit_keep_numbers(struct pt_emit *m, bool edges);
 uint32_t pt_emit_path(struct pt_emit *m, struct pt_path *path);
 
 /* Keeps the failure of a ptr_put_...(). Returns the record's number, or 0. */

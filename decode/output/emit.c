@@ -17,7 +17,7 @@ int pt_emit_init(struct pt_emit *m, struct ptr_writer *w, struct pt_graph *graph
 	m->writer = w;
 	m->graph = graph;
 	m->call_paths = PT_CALL_PATHS;
-	m->defined_most = (uint32_t)(graph->limit_bytes / PT_EMIT_GRAPH_BYTES_A_NUMBER);
+	m->defined_most = m->defined_first = (uint32_t)(graph->limit_bytes / PT_EMIT_GRAPH_BYTES_A_NUMBER);
 	m->stacks = pt_calls_create(m);
 	if (pt_emit_names_init(m, e) < 0 || !m->stacks) {
 		pt_emit_deinit(m);
@@ -37,7 +37,7 @@ void pt_emit_deinit(struct pt_emit *m)
 {
 	pt_sums_destroy(m->sums);
 	pt_emit_names_deinit(m);
-	pt_kept_numbers_forget(&m->kept);
+	pt_kept_numbers_deinit(&m->kept);
 	pt_calls_destroy(m->stacks);
 	pt_executed_destroy(m->executed);
 	pt_text_runs_destroy(m->text_runs);
@@ -408,17 +408,9 @@ const struct pt_flow_output pt_emit_output = {.begin = on_begin,
 					      .event_trace = on_event_trace,
 					      .transition = on_transition};
 
-static void keep_numbers(struct pt_emit *m)
-{
-	if (!pt_keep_path_numbers(&m->kept, m->graph) ||
-	    (pt_graph_forgets_edges(m->graph) && !pt_keep_edge_numbers(&m->kept, m->graph)))
-		pt_emit_no_memory(m, "numbers of edges and paths");
-	pt_emit_hold_memory(m);
-}
-
 void pt_emit_recycle(struct pt_emit *m)
 {
-	keep_numbers(m);
+	pt_emit_keep_numbers(m, pt_graph_forgets_edges(m->graph));
 	if (m->sums)
 		pt_sums_recycle(m->sums);
 	if (m->text_runs && !pt_text_runs_recycle(m->text_runs))

@@ -6,6 +6,9 @@
 
 #define SLOTS_MIN (1u << 12)
 
+/* Of the filter. It begins anew when a quarter of them are set. */
+#define FORGOTTEN_BITS (1u << 24)
+
 /* What is the same of an edge, and of a path, in each life of the graph. */
 static uint64_t edge_hash(const struct pt_edge *e)
 {
@@ -48,6 +51,14 @@ static struct pt_kept_slot *find(const struct pt_kept_numbers *k, const struct p
 	return &k->slots[i];
 }
 
+static void destroy_slots(struct pt_kept_numbers *k)
+{
+	if (k->slots)
+		pt_table_destroy(k->slots, (size_t)k->mask + 1, sizeof *k->slots);
+	k->slots = NULL;
+	k->mask = k->count = 0;
+}
+
 /* Of mask + 1 slots five of eight are taken at most. */
 static uint32_t room_of(uint32_t mask)
 {
@@ -67,8 +78,9 @@ static uint32_t mask_for(const struct pt_kept_numbers *k, uint32_t count)
 /* Room for so many more. False: no memory. */
 static bool grow(struct pt_kept_numbers *k, uint32_t more)
 {
-	struct pt_kept_numbers new = {.mask = mask_for(k, k->count + more), .count = k->count};
+	struct pt_kept_numbers new = *k;
 
+	new.mask = mask_for(k, k->count + more);
 	if (k->slots && new.mask == k->mask)
 		return true;
 	new.slots = pt_table_create((size_t) new.mask + 1, sizeof *new.slots);
@@ -77,7 +89,7 @@ static bool grow(struct pt_kept_numbers *k, uint32_t more)
 	for (uint32_t i = 0; k->slots && i <= k->mask; i++)
 		if (k->slots[i].number)
 			*find(&new, &k->slots[i]) = k->slots[i];
-	pt_kept_numbers_forget(k);
+	destroy_slots(k);
 	*k = new;
 	return true;
 }
@@ -174,9 +186,53 @@ size_t pt_kept_numbers_bytes(const struct pt_kept_numbers *k, uint32_t count, ui
 	return table_bytes(k, mask) + (k->slots && mask != k->mask ? table_bytes(k, k->mask) : 0);
 }
 
-void pt_kept_numbers_forget(struct pt_kept_numbers *k)
+static bool was_forgotten(const struct pt_kept_numbers *k, uint64_t hash)
 {
-	if (k->slots)
-		pt_table_destroy(k->slots, (size_t)k->mask + 1, sizeof *k->slots);
-	*k = (struct pt_kept_numbers){0};
+	uint64_t bit = hash % FORGOTTEN_BITS;
+
+	return k->forgotten[bit / 64] >> bit % 64 & 1;
+}
+
+static void set_forgotten(struct pt_kept_numbers *k, uint64_t hash)
+{
+	uint64_t bit = hash % FORGOTTEN_BITS;
+
+	k->forgotten_count += !was_forgotten(k, hash);
+	k->forgotten[bit / 64] |= (uint64_t)1 << bit % 64;
+}
+
+/* All are looked up before any is set: then their order does not matter. */
+static uint32_t count_again(struct pt_kept_numbers *k)
+{
+	uint32_t again = 0;
+
+	for (uint32_t i = 0; i <= k->mask; i++)
+		again += k->slots[i].number && was_forgotten(k, k->slots[i].high);
+	if (k->forgotten_count >= FORGOTTEN_BITS / 4) {
+		pt_pages_wipe(k->forgotten, FORGOTTEN_BITS / 64, sizeof *k->forgotten);
+		k->forgotten_count = 0;
+	}
+	for (uint32_t i = 0; i <= k->mask; i++)
+		if (k->slots[i].number)
+			set_forgotten(k, k->slots[i].high);
+	return again;
+}
+
+uint32_t pt_kept_numbers_forget(struct pt_kept_numbers *k)
+{
+	uint32_t again = 0;
+
+	if (!k->forgotten)
+		k->forgotten = pt_pages_reserve(FORGOTTEN_BITS / 64, sizeof *k->forgotten);
+	if (k->forgotten && k->slots)
+		again = count_again(k);
+	destroy_slots(k);
+	return again;
+}
+
+void pt_kept_numbers_deinit(struct pt_kept_numbers *k)
+{
+	destroy_slots(k);
+	pt_pages_release(k->forgotten, FORGOTTEN_BITS / 64, sizeof *k->forgotten);
+	k->forgotten = NULL;
 }

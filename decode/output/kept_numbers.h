@@ -30,6 +30,9 @@ struct pt_kept_slot {
 struct pt_kept_numbers {
 	struct pt_kept_slot *slots; /* mask + 1 */
 	uint32_t mask, count;
+	/* Bits: a Bloom filter with one hash of those that were forgotten; so many are set. NULL: none was. */
+	uint64_t *forgotten;
+	uint32_t forgotten_count;
 };
 
 /* The numbers of all of the graph's paths, and of its edges, that have one. False: no memory. */
@@ -41,7 +44,9 @@ uint32_t pt_kept_path_number(const struct pt_kept_numbers *k, const struct pt_gr
 			     const struct pt_path *path);
 /* The most memory that it takes up to when it has so many, and up to *ret_room. */
 size_t pt_kept_numbers_bytes(const struct pt_kept_numbers *k, uint32_t count, uint32_t *ret_room);
-/* Of none from now on, and without memory. */
-void pt_kept_numbers_forget(struct pt_kept_numbers *k);
+/* Of none from now on. Returns how many of them had been forgotten before: it does not depend on when and by what
+ * graph they were kept. */
+uint32_t pt_kept_numbers_forget(struct pt_kept_numbers *k);
+void pt_kept_numbers_deinit(struct pt_kept_numbers *k);
 
 #endif

@@ -84,6 +84,10 @@ struct pt_segments {
 	pthread_cond_t read; /* code was */
 	struct reading *readings;
 	bool ends;
+	/* With one thread besides the session's: code comes again for which its decoder has no room. Learning it
+	 * over and over takes longer than what is gained, and with more memory this one would have another graph
+	 * as large as the session's. Nothing is decoded ahead any more. (mutex) */
+	bool code_returns;
 	struct pt_segment_job *first_given, **last_given;
 	unsigned out, out_max; /* jobs that are given, begun or done, and not forgotten */
 	struct stops *stops;
@@ -145,6 +149,7 @@ static bool make_room(struct pt_segments *p, struct worker *w)
 	pthread_mutex_unlock(&p->mutex);
 	pt_segment_decoder_empty(w->decoder);
 	pthread_mutex_lock(&p->mutex);
+	p->code_returns |= p->options.every_other && pt_segment_decoder_grows(w->decoder);
 	pt_segment_numbers_forget(w->numbers);
 	return true;
 }
@@ -419,8 +424,8 @@ static uint64_t job_bytes(const struct pt_segment_job *job)
 /* The next job of the stream: whether it is left to the flow. */
 static bool is_left(const struct pt_segments *p, struct pt_segment_jobs *jobs, struct pt_segment_job *job)
 {
-	if (job->left)
-		return true;
+	if (job->left || p->code_returns)
+		return job->left = true;
 	if (!jobs->left_bytes) {
 		jobs->every_other = !jobs->every_other;
 		return job->left = p->options.every_other && jobs->every_other;

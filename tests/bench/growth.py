@@ -2,7 +2,8 @@
 """tests/bench/growth.py [--mb N] [--most-mb N] [SERIES...] - `make bench-growth`: how time and memory of
 `pt-decode | pt-load` grow with AUX data (mb), streams, threads, distinct basic blocks, call paths and programs (each begun at an address of its own), one at a time;
 as a table for docs/performance.md. Inputs are tests/tools/mkscale's: --mb (64) of AUX data but for the series mb, which
-goes up to --most-mb (4096, some 2 GB of disk). CPU seconds of one run: what counts is ns a branch, and the MB.
+goes up to --most-mb (4096, some 2 GB of disk). CPU seconds of one run: what counts is ns a branch, and the MB. pt-decode has one
+thread: with more, each has up to 80 MB of its own.
 """
 import argparse
 import os
@@ -28,7 +29,7 @@ def measure(series, n, mb, folder):
     size = ["--bytes", str((n if series == "mb" else mb) << 20)]
     what = [] if series == "mb" else [f"--{series}", str(n)]
     Run([os.path.join(BUILD, "tests/tools/mkscale"), *size, *OTHERS[series], *what], output=container)
-    run = Run([pt("pt-decode"), "-q", container], [pt("pt-load"), "-q", database])
+    run = Run([pt("pt-decode"), "-j", "1", "-q", container], [pt("pt-load"), "-q", database])
     db = sqlite3.connect(database)
     branches, errors = db.execute("SELECT branches, (SELECT count(*) FROM errors) FROM traces").fetchone()
     db.close()
