@@ -172,7 +172,7 @@ uint32_t pt_emit_dso(struct pt_emit *m, struct img_space *space, uint64_t ip);
  * it. With 160 MB that are 1.3 million, for which kept_numbers.h takes 32 MB at most. It may be four times as many,
  * where --memory does not limit it, when most had been forgotten before, and were hardly run in between.
  */
-#define PT_EMIT_GRAPH_BYTES_A_NUMBER 128
+#define PT_EMIT_GRAPH_BYTES_A_NUMBER 132
 /* The numbers of the graph's paths, and of its edges, are kept: it is about to forget them. */
 void pt_emit_keep_numbers(struct pt_emit *m, bool edges);
 uint32_t pt_emit_path(struct pt_emit *m, struct pt_path *path);

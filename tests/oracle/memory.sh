@@ -93,10 +93,16 @@ succeeded $? "the loop is decoded: $(tail -n 2 "$tmp/err")"
 takes "pt-decode of a loop of a million blocks (8 MB of code)" 285
 bytes=$(wc -c <"$tmp/loop.ptr")
 check "code that repeats itself gets more memory than the default: $bytes bytes of records" test "$bytes" -lt 150000000
-"$PT_BUILD/tests/tools/mkscale" --bytes 8388608 --programs 1000 >"$tmp/programs.ptc"
-most_mb "$PT_BIN/pt-decode" -q -j 1 -o /dev/null "$tmp/programs.ptc"
+# 1,000 programs in turn have more edges and paths than numbers are remembered of at first.
+"$PT_BUILD/tests/tools/mkscale" --bytes 16777216 --programs 1000 >"$tmp/programs.ptc"
+most_mb "$PT_BIN/pt-decode" -q -j 1 -o "$tmp/programs.ptr" "$tmp/programs.ptc"
 succeeded $? "1,000 programs are decoded: $(tail -n 2 "$tmp/err")"
 takes "pt-decode of 1,000 programs" 256
+"$PT_BIN/pt-decode" -q -j 3 "$tmp/programs.ptc" | cmp -s - "$tmp/programs.ptr"
+succeeded $? "three threads write the same of them"
+bytes=$(wc -c <"$tmp/programs.ptr")
+check "once most come again more are remembered: $bytes bytes of records" test "$bytes" -lt 220000000
+rm "$tmp/programs.ptr"
 # The loop's code lies without a gap, more than pt-load counts at a time.
 most_mb "$PT_BIN/pt-load" -q "$tmp/loop.db" "$tmp/loop.ptr"
 succeeded $? "the loop is loaded: $(tail -n 2 "$tmp/err")"
