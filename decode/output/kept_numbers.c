@@ -78,19 +78,19 @@ static uint32_t mask_for(const struct pt_kept_numbers *k, uint32_t count)
 /* Room for so many more. False: no memory. */
 static bool grow(struct pt_kept_numbers *k, uint32_t more)
 {
-	struct pt_kept_numbers new = *k;
+	struct pt_kept_numbers grown = *k;
 
-	new.mask = mask_for(k, k->count + more);
-	if (k->slots && new.mask == k->mask)
+	grown.mask = mask_for(k, k->count + more);
+	if (k->slots && grown.mask == k->mask)
 		return true;
-	new.slots = pt_table_create((size_t) new.mask + 1, sizeof *new.slots);
-	if (!new.slots)
+	grown.slots = pt_table_create((size_t)grown.mask + 1, sizeof *grown.slots);
+	if (!grown.slots)
 		return false;
 	for (uint32_t i = 0; k->slots && i <= k->mask; i++)
 		if (k->slots[i].number)
-			*find(&new, &k->slots[i]) = k->slots[i];
+			*find(&grown, &k->slots[i]) = k->slots[i];
 	destroy_slots(k);
-	*k = new;
+	*k = grown;
 	return true;
 }
 
