@@ -24,8 +24,8 @@
  *     the flow      ---------------> takes over    -> decodes   -> takes over, if it is then as expected
  *     other thread                 |-- segment 1 --|            |-- segment 2 --
  *
- * Where tracing is off at a PSB, as where it is switched on for a thread, the TIP.PGE after it is the flow's own,
- * too, and the first segment begins after that.
+ * Where tracing is off at a PSB, as where it is switched on for a thread, the TIP.PGE after it is the flow's
+ * own, too, and the first segment begins after that.
  *
  * At a PSB in a guest the packets say the guest's time only, and the host's is one more expectation (struct
  * pt_segment_vmcs). Where a segment's flow comes to such a PSB, another segment begins after it.

@@ -265,8 +265,8 @@ static const uint8_t *begin_in_guest(struct pt_segment_decoder *d)
 }
 
 /*
- * Tracing is off at the PSB, as it is where the kernel switches it on for a thread: TraceEn is set, a PSB+ comes,
- * then a TIP.PGE. The first segment begins after that. Returns where; NULL: there is none.
+ * Tracing is off at the PSB, as it is where the kernel switches it on for a thread: TraceEn is set, a PSB+
+ * comes, then a TIP.PGE. The first segment begins after that. Returns where; NULL: there is none.
  */
 static const uint8_t *begin_when_enabled(struct pt_segment_decoder *d)
 {

@@ -252,7 +252,8 @@ static uint32_t code_version(struct pt_emit *m, const struct pt_path *path)
 	return m->executed ? pt_executed_path(m->executed, path) : 0;
 }
 
-/* The edges and paths that have numbers, of which so many had been forgotten before, had better be remembered. */
+/* The edges and paths that have numbers, of which so many had been forgotten before, had better be
+ * remembered. */
 static bool numbers_return(const struct pt_emit *m, uint32_t again)
 {
 	return again > m->defined / 2 && (m->runs - m->runs_before) / 16 < m->defined &&

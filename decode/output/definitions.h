@@ -169,8 +169,8 @@ uint32_t pt_emit_dso(struct pt_emit *m, struct img_space *space, uint64_t ip);
 /*
  * Numbers of edges and paths are limited by what the graph is, which is bytes of memory: once so many have been
  * defined all of them are forgotten, and what is executed again is defined again, whether or not the graph has
- * it. With 160 MB that are 1.3 million, for which kept_numbers.h takes 32 MB at most. It may be four times as many,
- * where --memory does not limit it, when most had been forgotten before, and were hardly run in between.
+ * it. With 160 MB that are 1.27 million, for which kept_numbers.h takes 32 MB at most. It may be four times as
+ * many, where --memory does not limit it, when most had been forgotten before, and were hardly run in between.
  */
 #define PT_EMIT_GRAPH_BYTES_A_NUMBER 132
 /* The numbers of the graph's paths, and of its edges, are kept: it is about to forget them. */

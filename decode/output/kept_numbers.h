@@ -1,9 +1,9 @@
 /*
  * kept_numbers.h - record numbers of edges and paths that the graph does not have any more.
  *
- * When the graph is recycled depends on what was decoded by which thread; what is written must not. So an edge or
- * a path that comes again gets the number that it has, until all are forgotten (definitions.h), which is always
- * after the same definitions.
+ * When the graph is recycled depends on what was decoded by which thread; what is written must not. So an edge
+ * or a path that comes again gets the number that it has, until all are forgotten (definitions.h), which is
+ * always after the same definitions.
  *
  *     records      def P1   def P2       run P1      def P3 | def P1     all numbers are forgotten at |
  *     graph        P1       P1, P2       (recycled) P1  ...
@@ -44,8 +44,8 @@ uint32_t pt_kept_path_number(const struct pt_kept_numbers *k, const struct pt_gr
 			     const struct pt_path *path);
 /* The most memory that it takes up to when it has so many, and up to *ret_room. */
 size_t pt_kept_numbers_bytes(const struct pt_kept_numbers *k, uint32_t count, uint32_t *ret_room);
-/* Of none from now on. Returns how many of them had been forgotten before: it does not depend on when and by what
- * graph they were kept. */
+/* Of none from now on. Returns how many of them had been forgotten before: it does not depend on when and by
+ * what graph they were kept. */
 uint32_t pt_kept_numbers_forget(struct pt_kept_numbers *k);
 void pt_kept_numbers_deinit(struct pt_kept_numbers *k);
 

@@ -1,8 +1,8 @@
 /*
  * kept_paths.h - what the lines of a run say of its path, when the graph forgets that before they are printed.
  *
- * A run's lines wait until its times are known (text_runs.h). Paths of runs that wait, of which there are few, are
- * copied when the graph is recycled.
+ * A run's lines wait until its times are known (text_runs.h). Paths of runs that wait, of which there are few,
+ * are copied when the graph is recycled.
  */
 #ifndef DECODE_OUTPUT_KEPT_PATHS_H
 #define DECODE_OUTPUT_KEPT_PATHS_H
@@ -32,8 +32,8 @@ struct pt_kept_paths {
 	size_t count, room, free; /* free: the first one, and 1; 0: none is */
 };
 
-/* A copy of a path of the graph, for one run: of its edges, or of its instructions' texts (NULL: edges). Its item;
- * SIZE_MAX: no memory. */
+/* A copy of a path of the graph, for one run: of its edges, or of its instructions' texts (NULL: edges). Its
+ * item; SIZE_MAX: no memory. */
 size_t pt_keep_path(struct pt_kept_paths *k, const struct pt_graph *g, uint32_t path,
 		    const struct pt_insn_texts *texts);
 /* Another run's, too; and one run's no more. */

@@ -84,8 +84,8 @@ struct pt_segments {
 	pthread_cond_t read; /* code was */
 	struct reading *readings;
 	bool ends;
-	/* With one thread besides the session's: code comes again for which its decoder has no room. Learning it
-	 * over and over takes longer than what is gained, and with more memory this one would have another graph
+	/* With one thread besides the session's: code comes again for which its decoder has no room. Learning
+	 * it over and over takes longer than what is gained, and with more memory there would be another graph
 	 * as large as the session's. Nothing is decoded ahead any more. (mutex) */
 	bool code_returns;
 	struct pt_segment_job *first_given, **last_given;

@@ -59,16 +59,16 @@ struct ptr_times *ptr_times_create(void);    /* NULL: no memory */
 void ptr_times_destroy(struct ptr_times *t); /* NULL is fine */
 
 /*
- * Takes a run: *ptr_times_room(), in which what is to be filled in was, and the caller's own, or *run. Before the
- * next one, ptr_times_next() is to be called until it returns NULL. NULL, false: no memory.
+ * Takes a run: *ptr_times_room(), in which what is to be filled in was, and the caller's own, or *run. Before
+ * the next one, ptr_times_next() is to be called until it returns NULL. NULL, false: no memory.
  */
 struct ptr_timed_run *ptr_times_room(struct ptr_times *t);
 bool ptr_times_add(struct ptr_times *t);
 bool ptr_times_put(struct ptr_times *t, const struct ptr_timed_run *run);
 /* The next run of which the times are known, valid until the next put. NULL: there is none yet. */
 const struct ptr_timed_run *ptr_times_next(struct ptr_times *t);
-/* The n-th run that is held, from 0 on, of which the caller may change its own; NULL: there are fewer. Valid until
- * the next put. */
+/* The n-th run that is held, from 0 on, of which the caller may change its own; NULL: there are fewer. Valid
+ * until the next put. */
 struct ptr_timed_run *ptr_times_held(struct ptr_times *t, uint32_t n);
 /* No more runs follow: those that are held get the times that are known. */
 void ptr_times_settle(struct ptr_times *t);
