@@ -257,8 +257,7 @@ static uint32_t code_version(struct pt_emit *m, const struct pt_path *path)
 static bool numbers_return(const struct pt_emit *m, uint32_t again)
 {
 	return again > m->defined / 2 && (m->runs - m->runs_before) / 16 < m->defined &&
-	       m->defined_most < 4 * m->defined_first &&
-	       m->graph->most_bytes > m->defined_first * (size_t)PT_EMIT_GRAPH_BYTES_A_NUMBER;
+	       m->defined_most < m->defined_limit;
 }
 
 /* No edge and no path has a number any more. */

@@ -98,14 +98,15 @@ struct pt_emit {
 	uint64_t errors, branches, runs;
 	uint64_t encoded_runs; /* of these */
 	uint64_t left_out_branches, left_out_insns;
-	struct pt_names *names;		      /* symbols and files that have numbers */
-	struct pt_kept_numbers kept;	      /* of edges and paths that the graph has forgotten */
-	uint32_t defined;		      /* edges and paths, since their numbers were forgotten last */
-	uint32_t defined_first, defined_most; /* that many, at first and now, before they are forgotten */
-	uint32_t defined_held;		      /* for so many kept's memory is the graph's no more */
-	uint64_t runs_before;		      /* runs, when they were forgotten last */
-	uint32_t last_path;		      /* the last one's number */
-	struct pt_executed *executed;	      /* NULL: no path was defined yet */
+	struct pt_names *names;	     /* symbols and files that have numbers */
+	struct pt_kept_numbers kept; /* of edges and paths that the graph has forgotten */
+	uint32_t defined;	     /* edges and paths, since their numbers were forgotten last */
+	/* That many, at first, now, and at most, before they are forgotten. */
+	uint32_t defined_first, defined_most, defined_limit;
+	uint32_t defined_held;	      /* for so many kept's memory is the graph's no more */
+	uint64_t runs_before;	      /* runs, when they were forgotten last */
+	uint32_t last_path;	      /* the last one's number */
+	struct pt_executed *executed; /* NULL: no path was defined yet */
 	struct pt_calls *stacks;
 	struct pt_filter filter;       /* the recording's */
 	const struct pt_vm_events *vm; /* what keeps VM entries and exits; NULL: nothing */

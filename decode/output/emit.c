@@ -18,6 +18,7 @@ int pt_emit_init(struct pt_emit *m, struct ptr_writer *w, struct pt_graph *graph
 	m->graph = graph;
 	m->call_paths = PT_CALL_PATHS;
 	m->defined_most = m->defined_first = (uint32_t)(graph->limit_bytes / PT_EMIT_GRAPH_BYTES_A_NUMBER);
+	m->defined_limit = graph->most_bytes > graph->limit_bytes ? 4 * m->defined_first : m->defined_first;
 	m->stacks = pt_calls_create(m);
 	if (pt_emit_names_init(m, e) < 0 || !m->stacks) {
 		pt_emit_deinit(m);

@@ -393,7 +393,7 @@ static void forget_paths(struct pt_sums *u)
 void pt_sums_recycle(struct pt_sums *u)
 {
 	/* No more paths have numbers (pt_emit_path()): the last one's edges, and the moment, may go beyond. */
-	u->kept_room = u->emit->defined_most + PTR_PATH_EDGES + 2;
+	u->kept_room = u->emit->defined_limit + PTR_PATH_EDGES + 2;
 	if (!u->kept && !(u->kept = pt_pages_reserve(u->kept_room, sizeof *u->kept))) {
 		pt_emit_no_memory(u->emit, "sums");
 		return;

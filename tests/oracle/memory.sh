@@ -100,6 +100,11 @@ succeeded $? "1,000 programs are decoded: $(tail -n 2 "$tmp/err")"
 takes "pt-decode of 1,000 programs" 256
 "$PT_BIN/pt-decode" -q -j 3 "$tmp/programs.ptc" | cmp -s - "$tmp/programs.ptr"
 succeeded $? "three threads write the same of them"
+for j in 1 3; do
+	"$PT_BIN/pt-decode" -q -j $j --detail sums -o "$tmp/sums.$j" "$tmp/programs.ptc"
+	succeeded $? "and sums by $j threads"
+done
+check "which are the same" cmp -s "$tmp/sums.1" "$tmp/sums.3"
 bytes=$(wc -c <"$tmp/programs.ptr")
 check "once most come again more are remembered: $bytes bytes of records" test "$bytes" -lt 220000000
 rm "$tmp/programs.ptr"
