@@ -41,7 +41,8 @@ found AS MATERIALIZED (
 ),
 one AS MATERIALIZED ( -- by the estimates for the two branches, as the view branches has them
 	SELECT f.place, f.thread, BRANCH_TSC(e, f.return_branch) - BRANCH_TSC(b, f.call_branch) AS ticks,
-		BRANCH_SLACK(e, f.return_branch) + BRANCH_SLACK(b, f.call_branch) AS slack, f.insn_count AS insns
+		BRANCH_SLACK(e, f.return_branch) + BRANCH_SLACK(b, f.call_branch) AS slack,
+		f.insn_count AS insns
 	FROM found f CROSS JOIN run b CROSS JOIN run e
 	WHERE f.seen AND IS_RUN_OF(b, f.call_branch) AND IS_RUN_OF(e, f.return_branch)
 ),
@@ -99,8 +100,8 @@ total AS MATERIALIZED (
 ),
 o AS (
 	SELECT s.trace, s.machine, s.function, s.kind, s.caller, s.pid, s.tid, s.comm, s.calls,
-		coalesce(a.n, 0) AS timed, a.p50 AS p50_ns, a.p90 AS p90_ns, a.p99 AS p99_ns, a.p99_9 AS p99_9_ns,
-		a.most AS max_ns, a.total AS total_ns, c.p50 AS uncertainty_ns, b.p50 AS p50_insns,
+		coalesce(a.n, 0) AS timed, a.p50 AS p50_ns, a.p90 AS p90_ns, a.p99 AS p99_ns,
+		a.p99_9 AS p99_9_ns, a.most AS max_ns, a.total AS total_ns, c.p50 AS uncertainty_ns, b.p50 AS p50_insns,
 		b.p90 AS p90_insns, b.p99 AS p99_insns, b.p99_9 AS p99_9_insns, b.most AS max_insns,
 		row_number() OVER (PARTITION BY s.trace, s.machine, s.function, s.kind
 			ORDER BY a.total DESC, s.calls DESC, s.caller, s.pid, s.tid, s.comm) AS place

@@ -1,6 +1,7 @@
 -- The longest runs of guests, VM exits, slices and losses, and how long every other one is at most: what began
--- before a time is looked for among the former, and no further back than the latter (spans.sql). Where there are sums (time_bin), what is longer than the finest bins stands in
--- them: no two of a lane begin in one bin. What is shorter is not looked for.
+-- before a time is looked for among the former, and no further back than the latter (spans.sql). Where there
+-- are sums (time_bin), what is longer than the finest bins stands in them: no two of a lane begin in one bin.
+-- What is shorter is not looked for.
 WITH finest AS MATERIALIZED (
 	SELECT t.*, (SELECT min(b.shift) FROM time_bin b WHERE b.trace = t.id) AS shift FROM trace t
 ),
