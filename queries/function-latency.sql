@@ -101,7 +101,8 @@ total AS MATERIALIZED (
 o AS (
 	SELECT s.trace, s.machine, s.function, s.kind, s.caller, s.pid, s.tid, s.comm, s.calls,
 		coalesce(a.n, 0) AS timed, a.p50 AS p50_ns, a.p90 AS p90_ns, a.p99 AS p99_ns,
-		a.p99_9 AS p99_9_ns, a.most AS max_ns, a.total AS total_ns, c.p50 AS uncertainty_ns, b.p50 AS p50_insns,
+		a.p99_9 AS p99_9_ns, a.most AS max_ns, a.total AS total_ns, c.p50 AS uncertainty_ns,
+		b.p50 AS p50_insns,
 		b.p90 AS p90_insns, b.p99 AS p99_insns, b.p99_9 AS p99_9_insns, b.most AS max_insns,
 		row_number() OVER (PARTITION BY s.trace, s.machine, s.function, s.kind
 			ORDER BY a.total DESC, s.calls DESC, s.caller, s.pid, s.tid, s.comm) AS place
