@@ -6,23 +6,39 @@
 #include "schema/array.h"
 #include "schema/hash.h"
 
-/* Sums of call paths with ids side by side. */
-#define PAGE_BITS 8
+/* A thread's sums of call paths with ids side by side: such calls come one after the other. Of each what all
+ * recordings have is in one half of a cache line, and where there is no CYC nothing else is touched. */
+#define BLOCK_BITS 3
+#define BLOCK_SUMS (1u << BLOCK_BITS)
+
+struct counts {
+	uint64_t calls; /* 0: no call had this call path */
+	uint64_t branch_count, insn_count;
+	uint64_t elapsed_tsc; /* PTR_UNKNOWN: none was known */
+};
+
+struct block {
+	struct counts counts[BLOCK_SUMS];
+	uint64_t cyc_counts[BLOCK_SUMS]; /* PTR_UNKNOWN: none was known */
+};
+
+/* Blocks are never moved. */
+#define PIECE_BITS   8
+#define PIECE_BLOCKS (1u << PIECE_BITS)
 
 struct pt_call_sums {
-	/* By id: of the thread that had it first; no calls: none had. call_path is the id. */
-	struct ptr_call_sum **pages; /* NULL: no call path of these had any */
-	size_t page_count, page_room;
-	struct ptr_call_sum *more; /* of the other threads; number n of the hash is more[n - 1] */
-	size_t more_count, more_room;
-	struct pt_hash more_hash;
+	struct pt_hash by_key; /* numbers of blocks, from 1 */
+	uint64_t *keys;	       /* of block n: keys[n] */
+	size_t count, key_room;
+	struct block **pieces; /* of PIECE_BLOCKS blocks */
+	size_t piece_count, piece_room;
 };
 
 struct pt_call_sums *pt_call_sums_create(void)
 {
 	struct pt_call_sums *s = calloc(1, sizeof *s);
 
-	if (s && pt_hash_init(&s->more_hash, 8, NULL) == 0)
+	if (s && pt_hash_init(&s->by_key, 8, NULL) == 0)
 		return s;
 	free(s);
 	return NULL;
@@ -32,150 +48,155 @@ void pt_call_sums_destroy(struct pt_call_sums *s)
 {
 	if (!s)
 		return;
-	pt_hash_deinit(&s->more_hash);
-	for (size_t i = 0; i < s->page_count; i++)
-		free(s->pages[i]);
-	free(s->pages);
-	free(s->more);
+	pt_hash_deinit(&s->by_key);
+	for (size_t i = 0; i < s->piece_count; i++)
+		free(s->pieces[i]);
+	free(s->pieces);
+	free(s->keys);
 	free(s);
 }
 
 /* ---- Adding ----------------------------------------------------------------------------------------- */
 
-static uint64_t key(const struct ptr_call_sum *r)
+/* Of the block with the sums of a thread's call path. */
+static uint64_t key(uint32_t thread, uint32_t id)
 {
-	return pt_hash_mix((uint64_t)r->thread << 32 | r->call_path);
+	return (uint64_t)thread << 32 | id >> BLOCK_BITS;
 }
 
-static uint64_t key_of_more(const void *more, uint32_t n)
+static uint64_t hash_of_key(const void *keys, uint32_t n)
 {
-	return key((const struct ptr_call_sum *)more + n - 1);
+	return pt_hash_mix(((const uint64_t *)keys)[n - 1]);
 }
 
-/* The sums of a call path of a thread that is not its first. NULL: no memory. */
-static struct ptr_call_sum *more_of(struct pt_call_sums *s, const struct ptr_call_sum *begin)
+static struct block *block(const struct pt_call_sums *s, uint32_t n)
 {
-	uint32_t n;
-
-	for (uint32_t i = pt_hash_first(&s->more_hash, key(begin)); (n = s->more_hash.slots[i]);
-	     i = pt_hash_next(&s->more_hash, i))
-		if (s->more[n - 1].thread == begin->thread && s->more[n - 1].call_path == begin->call_path)
-			return &s->more[n - 1];
-	if (pt_array_grow(&s->more, s->more_count, &s->more_room, NULL) < 0)
-		return NULL;
-	s->more[s->more_count++] = *begin;
-	if (pt_hash_insert(&s->more_hash, key(begin), (uint32_t)s->more_count, key_of_more, s->more, NULL) <
-	    0)
-		return NULL;
-	return &s->more[s->more_count - 1];
-}
-
-/* Of the thread that had the call path first. NULL: no memory. */
-static struct ptr_call_sum *first_of(struct pt_call_sums *s, uint32_t id)
-{
-	size_t page = id >> PAGE_BITS;
-
-	while (page >= s->page_count) {
-		if (pt_array_grow(&s->pages, s->page_count, &s->page_room, NULL) < 0)
-			return NULL;
-		s->pages[s->page_count++] = NULL;
-	}
-	if (!s->pages[page] && !(s->pages[page] = calloc(1u << PAGE_BITS, sizeof **s->pages)))
-		return NULL;
-	return &s->pages[page][id & ((1u << PAGE_BITS) - 1)];
+	return &s->pieces[(n - 1) >> PIECE_BITS][(n - 1) & (PIECE_BLOCKS - 1)];
 }
 
 /* NULL: no memory. */
-static struct ptr_call_sum *sum_of(struct pt_call_sums *s, uint32_t thread, uint32_t id)
+static struct block *add_block(struct pt_call_sums *s, uint64_t key)
 {
-	const struct ptr_call_sum begin = {
-	    .thread = thread, .call_path = id, .cyc_count = PTR_UNKNOWN, .elapsed_tsc = PTR_UNKNOWN};
-	struct ptr_call_sum *first = first_of(s, id);
+	uint32_t n = (uint32_t)s->count + 1;
 
-	if (first && !first->calls)
-		*first = begin;
-	return !first || first->thread == thread ? first : more_of(s, &begin);
+	if (s->count >> PIECE_BITS == s->piece_count) {
+		if (pt_array_grow(&s->pieces, s->piece_count, &s->piece_room, NULL) < 0 ||
+		    !(s->pieces[s->piece_count] = calloc(PIECE_BLOCKS, sizeof **s->pieces)))
+			return NULL;
+		s->piece_count++;
+	}
+	if (pt_array_grow(&s->keys, s->count, &s->key_room, NULL) < 0)
+		return NULL;
+	s->keys[s->count] = key;
+	if (pt_hash_insert(&s->by_key, pt_hash_mix(key), n, hash_of_key, s->keys, NULL) < 0)
+		return NULL;
+	s->count++;
+	return block(s, n);
+}
+
+/* NULL: no memory. */
+static struct block *block_of(struct pt_call_sums *s, uint64_t key)
+{
+	uint32_t n;
+
+	for (uint32_t i = pt_hash_first(&s->by_key, pt_hash_mix(key)); (n = s->by_key.slots[i]);
+	     i = pt_hash_next(&s->by_key, i))
+		if (s->keys[n - 1] == key)
+			return block(s, n);
+	return add_block(s, key);
 }
 
 bool pt_call_sums_add(struct pt_call_sums *s, const struct ptr_call *r, uint32_t id)
 {
-	struct ptr_call_sum *sum = sum_of(s, r->thread, id);
+	struct block *b = block_of(s, key(r->thread, id));
+	unsigned i = id & (BLOCK_SUMS - 1);
 
-	if (!sum)
+	if (!b)
 		return false;
-	sum->calls++;
-	sum->branch_count += r->branch_count;
-	sum->insn_count += r->insn_count;
+	if (b->counts[i].calls++ == 0)
+		b->cyc_counts[i] = b->counts[i].elapsed_tsc = PTR_UNKNOWN;
+	b->counts[i].branch_count += r->branch_count;
+	b->counts[i].insn_count += r->insn_count;
 	if (r->cyc_count != PTR_UNKNOWN)
-		pt_add_known(&sum->cyc_count, r->cyc_count);
+		pt_add_known(&b->cyc_counts[i], r->cyc_count);
 	if (r->call_tsc != PTR_NO_TSC && r->return_tsc != PTR_NO_TSC)
-		pt_add_known(&sum->elapsed_tsc, r->return_tsc - r->call_tsc);
+		pt_add_known(&b->counts[i].elapsed_tsc, r->return_tsc - r->call_tsc);
 	return true;
 }
 
 /* ---- Writing ---------------------------------------------------------------------------------------- */
 
+/* A sum: where it is, by its call path's number and its thread. */
+struct place {
+	uint64_t order;
+	const struct block *block;
+	unsigned i;
+};
+
 /* All sums, whoever has them. */
 struct list {
-	struct ptr_call_sum **sums;
+	struct place *places;
 	size_t count, room;
 	const struct pt_call_paths *paths;
 };
 
-/* The sum gets the call path's number in place of its id. */
-static int list_add(struct list *l, struct ptr_call_sum *sum)
+static int list_add(struct list *l, uint64_t key, const struct block *b)
 {
-	if (pt_array_grow(&l->sums, l->count, &l->room, NULL) < 0)
-		return -1;
-	sum->call_path = pt_call_path_number(l->paths, sum->call_path);
-	l->sums[l->count++] = sum;
+	for (unsigned i = 0; i < BLOCK_SUMS; i++) {
+		uint32_t id = (uint32_t)(key << BLOCK_BITS) + i;
+
+		if (!b->counts[i].calls)
+			continue;
+		if (pt_array_grow(&l->places, l->count, &l->room, NULL) < 0)
+			return -1;
+		l->places[l->count++] =
+		    (struct place){(uint64_t)pt_call_path_number(l->paths, id) << 32 | key >> 32, b, i};
+	}
 	return 0;
 }
 
 static int list_add_all(struct list *l, const struct pt_call_sums *s)
 {
-	for (size_t page = 0; page < s->page_count; page++)
-		for (size_t i = 0; s->pages[page] && i < 1u << PAGE_BITS; i++)
-			if (s->pages[page][i].calls && list_add(l, &s->pages[page][i]) < 0)
-				return -1;
-	for (size_t i = 0; i < s->more_count; i++)
-		if (list_add(l, &s->more[i]) < 0)
+	for (uint32_t n = 1; n <= s->count; n++)
+		if (list_add(l, s->keys[n - 1], block(s, n)) < 0)
 			return -1;
 	return 0;
 }
 
 static int compare(const void *a, const void *b)
 {
-	const struct ptr_call_sum *x = *(struct ptr_call_sum *const *)a,
-				  *y = *(struct ptr_call_sum *const *)b;
-
-	if (x->call_path != y->call_path)
-		return x->call_path < y->call_path ? -1 : 1;
-	return x->thread < y->thread ? -1 : x->thread > y->thread;
+	return pt_compare_u64(&((const struct place *)a)->order, &((const struct place *)b)->order);
 }
 
-/* Of the same call path and thread: a thread may have been another shard's for a while. */
-static void merge(struct ptr_call_sum *to, const struct ptr_call_sum *from)
+static void merge(struct ptr_call_sum *to, const struct place *from)
 {
-	to->calls += from->calls;
-	to->branch_count += from->branch_count;
-	to->insn_count += from->insn_count;
-	if (from->cyc_count != PTR_UNKNOWN)
-		pt_add_known(&to->cyc_count, from->cyc_count);
-	if (from->elapsed_tsc != PTR_UNKNOWN)
-		pt_add_known(&to->elapsed_tsc, from->elapsed_tsc);
+	const struct counts *c = &from->block->counts[from->i];
+	uint64_t cyc_count = from->block->cyc_counts[from->i];
+
+	to->calls += c->calls;
+	to->branch_count += c->branch_count;
+	to->insn_count += c->insn_count;
+	if (cyc_count != PTR_UNKNOWN)
+		pt_add_known(&to->cyc_count, cyc_count);
+	if (c->elapsed_tsc != PTR_UNKNOWN)
+		pt_add_known(&to->elapsed_tsc, c->elapsed_tsc);
 }
 
 static void put_list(struct list *l, struct pt_emit *m)
 {
 	if (l->count)
-		qsort(l->sums, l->count, sizeof(struct ptr_call_sum *), compare);
-	for (size_t i = 0; i < l->count && !m->failed; i++) {
-		struct ptr_call_sum *sum = l->sums[i];
+		qsort(l->places, l->count, sizeof *l->places, compare);
+	for (size_t i = 0; i < l->count && !m->failed;) {
+		uint64_t order = l->places[i].order;
+		struct ptr_call_sum sum = {.thread = (uint32_t)order,
+					   .call_path = (uint32_t)(order >> 32),
+					   .cyc_count = PTR_UNKNOWN,
+					   .elapsed_tsc = PTR_UNKNOWN};
 
-		for (; i + 1 < l->count && compare(&sum, &l->sums[i + 1]) == 0; i++)
-			merge(sum, l->sums[i + 1]);
-		pt_emit_put(m, ptr_put_call_sum(m->writer, sum, &m->error));
+		/* Of one thread several shards may have sums: it may have been another's for a while. */
+		for (; i < l->count && l->places[i].order == order; i++)
+			merge(&sum, &l->places[i]);
+		pt_emit_put(m, ptr_put_call_sum(m->writer, &sum, &m->error));
 	}
 }
 
@@ -191,5 +212,5 @@ void pt_call_sums_put(struct pt_call_sums *const *all, unsigned count, const str
 		put_list(&l, m);
 	else
 		pt_emit_no_memory(m, "sums");
-	free(l.sums);
+	free(l.places);
 }
