@@ -174,32 +174,52 @@ static int next_block(struct ptr_reader *r, struct pt_error *e)
 
 /* ---- Fields ------------------------------------------------------------------------------------------ */
 
+/* A number, and where the next one is. */
+struct number {
+	uint64_t v;
+	const uint8_t *after; /* NULL: it breaks the format */
+};
+
+/* A number of three bytes or more, at p. Not inlined: most are shorter. */
+__attribute__((noinline)) static struct number long_number(const uint8_t *p)
+{
+	struct number ret = {0};
+	unsigned shift = 0;
+	uint64_t b;
+
+	do {
+		if (shift > 63)
+			return (struct number){0, NULL};
+		b = *p++;
+		ret.v |= (b & 0x7f) << shift;
+		shift += 7;
+	} while (b >= 0x80);
+	if (shift == 70 && b > 1)
+		return (struct number){0, NULL};
+	ret.after = p;
+	return ret;
+}
+
+static inline uint64_t take_v(const uint8_t **at, bool *bad)
+{
+	const uint8_t *p = *at;
+	struct number n;
+
+	*at = p + 1;
+	if (p[0] < 0x80)
+		return p[0];
+	*at = p + 2;
+	if (p[1] < 0x80)
+		return (p[0] & 0x7fu) | (uint64_t)p[1] << 7;
+	n = long_number(p);
+	*bad |= !n.after;
+	*at = n.after ? n.after : p + 10;
+	return n.v;
+}
+
 static inline uint64_t get_v(struct ptr_reader *r)
 {
-	const uint8_t *p = r->p;
-	uint64_t v = *p++;
-
-	if (v >= 0x80) {
-		unsigned shift = 7;
-
-		v &= 0x7f;
-		for (;;) {
-			uint64_t b = *p++;
-
-			v |= (b & 0x7f) << shift;
-			if (b < 0x80) {
-				r->bad |= shift == 63 && b > 1;
-				break;
-			}
-			shift += 7;
-			if (shift > 63) {
-				r->bad = true;
-				break;
-			}
-		}
-	}
-	r->p = p;
-	return v;
+	return take_v(&r->p, &r->bad);
 }
 
 static inline uint32_t get_u32(struct ptr_reader *r)
@@ -342,32 +362,46 @@ static void get_path(struct ptr_reader *r, struct ptr_path *ret)
 		ret->insns[i] = get_u32(r);
 }
 
+/* A block has hundreds of thousands of them: where it reads is in registers. */
 static void get_call(struct ptr_reader *r, struct ptr_call *ret)
 {
-	struct ptr_previous_call *last = &r->last_call;
-	uint64_t flags = get_v(r);
+	struct ptr_previous_call last = r->last_call;
+	const uint8_t *p = r->p;
+	bool bad = false;
+	uint64_t flags = take_v(&p, &bad), v;
 
 	if (flags & PTR_CALL_FROM_ZERO)
-		*last = (struct ptr_previous_call){0};
+		last = (struct ptr_previous_call){0};
 	if (flags & PTR_CALL_STACK) {
-		last->thread = get_ref(r, PTR_THREAD, true);
-		last->stack = get_u32(r);
+		v = take_v(&p, &bad);
+		bad |= v > r->counts[PTR_THREAD];
+		last.thread = (uint32_t)v;
+		v = take_v(&p, &bad);
+		bad |= v > UINT32_MAX;
+		last.stack = (uint32_t)v;
 	}
+	bad |= flags >> (16 + PTR_CALL_SHIFT) != 0;
 	ret->flags = (uint32_t)(flags >> PTR_CALL_SHIFT);
-	ret->thread = last->thread;
-	ret->stack = last->stack;
-	ret->call_path = get_ref(r, PTR_CALL_PATH, true);
-	ret->return_tsc = last->return_tsc += ptr_unzigzag(get_v(r));
-	ret->call_tsc = ret->return_tsc - ptr_unzigzag(get_v(r));
-	ret->return_branch = last->return_branch += ptr_unzigzag(get_v(r));
-	ret->call_branch = ret->return_branch - ptr_unzigzag(get_v(r));
-	check_branch(r, ret->return_branch);
-	check_branch(r, ret->call_branch);
-	ret->branch_count = get_v(r);
-	ret->insn_count = get_v(r);
-	ret->cyc_count = get_count(r);
-	ret->depth = get_u32(r);
-	r->bad |= flags >> (16 + PTR_CALL_SHIFT) != 0;
+	ret->thread = last.thread;
+	ret->stack = last.stack;
+	v = take_v(&p, &bad);
+	bad |= v > r->counts[PTR_CALL_PATH];
+	ret->call_path = (uint32_t)v;
+	ret->return_tsc = last.return_tsc += ptr_unzigzag(take_v(&p, &bad));
+	ret->call_tsc = last.return_tsc - ptr_unzigzag(take_v(&p, &bad));
+	ret->return_branch = last.return_branch += ptr_unzigzag(take_v(&p, &bad));
+	ret->call_branch = last.return_branch - ptr_unzigzag(take_v(&p, &bad));
+	bad |= last.return_branch / PTR_RUN_BRANCHES > r->counts[PTR_RUN];
+	bad |= ret->call_branch / PTR_RUN_BRANCHES > r->counts[PTR_RUN];
+	ret->branch_count = take_v(&p, &bad);
+	ret->insn_count = take_v(&p, &bad);
+	ret->cyc_count = take_v(&p, &bad) - 1;
+	v = take_v(&p, &bad);
+	bad |= v > UINT32_MAX;
+	ret->depth = (uint32_t)v;
+	r->last_call = last;
+	r->p = p;
+	r->bad |= bad;
 }
 
 static void get_error(struct ptr_reader *r, struct ptr_error *ret)
@@ -542,7 +576,7 @@ static void get_event(struct ptr_reader *r, struct ptr_event *ret)
 	ret->fields = get_str(r);
 }
 
-/* All types but RUN; false: no such type. */
+/* All types but RUN and CALL; false: no such type. */
 static bool get_other(struct ptr_reader *r, enum ptr_type type, struct ptr_record *ret)
 {
 	switch (type) {
@@ -605,7 +639,6 @@ static bool get_other(struct ptr_reader *r, enum ptr_type type, struct ptr_recor
 		ret->call_path.symbol = get_ref(r, PTR_SYMBOL, true);
 		ret->call_path.ip = get_ip(r);
 		return true;
-	case PTR_CALL: get_call(r, &ret->call); return true;
 	case PTR_EVENT: get_event(r, &ret->event); return true;
 	case PTR_ERROR: get_error(r, &ret->error); return true;
 	case PTR_END:
@@ -621,6 +654,7 @@ static bool get_other(struct ptr_reader *r, enum ptr_type type, struct ptr_recor
 	case PTR_CALL_SUM: get_call_sum(r, &ret->call_sum); return true;
 	case PTR_INTERRUPT: get_interrupt(r, &ret->interrupt); return true;
 	case PTR_RUN:
+	case PTR_CALL:
 	case PTR_TYPES: break;
 	}
 	return false;
@@ -691,6 +725,8 @@ static int next_record(struct ptr_reader *r, struct ptr_record *ret, struct pt_e
 	ret->number = 0;
 	if (type == PTR_RUN) {
 		get_run(r, &ret->run, *start);
+	} else if (type == PTR_CALL) {
+		get_call(r, &ret->call);
 	} else {
 		r->strings_at = r->strings;
 		if (!get_other(r, type, ret))
@@ -700,6 +736,10 @@ static int next_record(struct ptr_reader *r, struct ptr_record *ret, struct pt_e
 		goto bad;
 	if (type == PTR_RUN) {
 		ret->number = ++r->counts[PTR_RUN];
+		return 1;
+	}
+	if (type == PTR_CALL && r->counts[PTR_CALL] < UINT32_MAX) {
+		ret->number = ++r->counts[PTR_CALL];
 		return 1;
 	}
 	if (type == PTR_END)
