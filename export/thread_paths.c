@@ -9,9 +9,20 @@
 #include "schema/hash.h"
 
 enum {
-	SUMS_MAX = 1 << 18, /* in memory */
-	READ_SUMS = 256,    /* of a part, at a time */
-	FETCHED = 4	    /* between the two steps of fetching sums */
+	BLOCK_BITS = 3, /* paths with numbers side by side: such calls come one after the other */
+	BLOCK_PATHS = 1 << BLOCK_BITS,
+	BLOCKS_MAX = 1 << 15, /* in memory */
+	FILE_SUMS = 256,      /* written to the file, and read of a part, at a time */
+	FETCHED = 4	      /* between the two steps of fetching sums */
+};
+
+/* A thread's sums of these paths. */
+struct block {
+	uint32_t thread, paths; /* the first one >> BLOCK_BITS */
+	uint32_t has_cycles;	/* bit i: of path i */
+	struct {
+		uint64_t calls, insns, cycles;
+	} sums[BLOCK_PATHS];
 };
 
 /* Sums in order, each thread and path once: a part of the file, or what is in memory. */
@@ -22,7 +33,7 @@ struct part {
 };
 
 struct thread_paths {
-	struct thread_path *sums; /* number n at n - 1 */
+	struct block *blocks; /* number n at n - 1 */
 	size_t count, room;
 	struct pt_hash by_key; /* of numbers */
 	/* Whose slots were fetched last, by their keys: what they lead to is fetched some later. */
@@ -33,7 +44,7 @@ struct thread_paths {
 	/* When they are merged a heap: the part with the least sum is the first. */
 	struct part *parts;
 	size_t part_count, part_room;
-	struct thread_path *buffers; /* of all parts in the file */
+	struct thread_path *buffers; /* of all parts */
 };
 
 struct thread_paths *thread_paths_create(int scratch, struct pt_error *e)
@@ -57,7 +68,7 @@ void thread_paths_destroy(struct thread_paths *t)
 	if (!t)
 		return;
 	pt_hash_deinit(&t->by_key);
-	free(t->sums);
+	free(t->blocks);
 	free(t->parts);
 	free(t->buffers);
 	free(t);
@@ -65,107 +76,169 @@ void thread_paths_destroy(struct thread_paths *t)
 
 /* ---- Adding ----------------------------------------------------------------------------------------- */
 
-static uint64_t key_of(uint32_t thread, uint32_t path)
+static uint64_t key_of(uint32_t thread, uint32_t paths)
 {
-	return pt_hash_mix((uint64_t)thread << 32 | path);
+	return pt_hash_mix((uint64_t)thread << 32 | paths);
 }
 
 void thread_paths_fetch(struct thread_paths *t, uint32_t thread, uint32_t path)
 {
-	uint64_t *before = &t->fetched[t->fetched_at++ % FETCHED], key = key_of(thread, path);
+	uint64_t *before = &t->fetched[t->fetched_at++ % FETCHED], key = key_of(thread, path >> BLOCK_BITS);
 	uint32_t number = t->by_key.slots[pt_hash_first(&t->by_key, *before)];
 
 	if (!t->count)
 		return;
 	__builtin_prefetch(&t->by_key.slots[pt_hash_first(&t->by_key, key)]);
 	if (number)
-		__builtin_prefetch(&t->sums[number - 1]);
+		__builtin_prefetch(&t->blocks[number - 1]);
 	*before = key;
 }
 
-static uint64_t key_of_number(const void *sums, uint32_t n)
+static uint64_t key_of_number(const void *blocks, uint32_t n)
 {
-	const struct thread_path *s = (const struct thread_path *)sums + n - 1;
+	const struct block *b = (const struct block *)blocks + n - 1;
 
-	return key_of(s->thread, s->path);
+	return key_of(b->thread, b->paths);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_blocks(const void *a, const void *b)
 {
-	const struct thread_path *x = a, *y = b;
+	const struct block *x = *(struct block *const *)a, *y = *(struct block *const *)b;
 
-	if (x->path != y->path)
-		return x->path < y->path ? -1 : 1;
+	if (x->paths != y->paths)
+		return x->paths < y->paths ? -1 : 1;
 	return x->thread < y->thread ? -1 : x->thread > y->thread;
 }
 
-static void sort(struct thread_paths *t)
+/* Sums on their way to the file. */
+struct writing {
+	struct thread_path sums[FILE_SUMS];
+	uint32_t count;
+};
+
+static int write_sums(struct thread_paths *t, struct writing *w, struct pt_error *e)
 {
-	if (t->count)
-		qsort(t->sums, t->count, sizeof *t->sums, compare);
+	size_t each = sizeof *w->sums;
+
+	if (scratch_write(t->scratch, w->sums, w->count * each, t->written * each, e) < 0)
+		return -1;
+	t->written += w->count;
+	w->count = 0;
+	return 0;
+}
+
+/* Those of blocks of the same paths, path by path. */
+static int write_paths(struct thread_paths *t, struct block *const *blocks, size_t n, struct writing *w,
+		       struct pt_error *e)
+{
+	for (uint32_t i = 0; i < BLOCK_PATHS; i++)
+		for (size_t k = 0; k < n; k++) {
+			const struct block *b = blocks[k];
+
+			if (!b->sums[i].calls)
+				continue;
+			if (w->count == FILE_SUMS && write_sums(t, w, e) < 0)
+				return -1;
+			w->sums[w->count++] = (struct thread_path){.thread = b->thread,
+								   .path = (b->paths << BLOCK_BITS) + i,
+								   .calls = b->sums[i].calls,
+								   .insns = b->sums[i].insns,
+								   .cycles = b->sums[i].cycles,
+								   .has_cycles = b->has_cycles >> i & 1};
+		}
+	return 0;
+}
+
+/* By path, then thread. */
+static int write_sorted(struct thread_paths *t, struct block **sorted, struct pt_error *e)
+{
+	struct writing w = {.count = 0};
+
+	for (size_t i = 0; i < t->count; i++)
+		sorted[i] = &t->blocks[i];
+	qsort(sorted, t->count, sizeof(struct block *), compare_blocks);
+	for (size_t i = 0, n; i < t->count; i += n) {
+		for (n = 1; i + n < t->count && sorted[i + n]->paths == sorted[i]->paths; n++)
+			;
+		if (write_paths(t, sorted + i, n, &w, e) < 0)
+			return -1;
+	}
+	return write_sums(t, &w, e);
 }
 
 /* What is in memory becomes a part of the file. */
 static int write_part(struct thread_paths *t, struct pt_error *e)
 {
-	size_t each = sizeof *t->sums;
+	uint64_t from = t->written;
+	struct block **sorted = calloc(t->count, sizeof(struct block *));
+	int ret;
 
-	if (pt_array_grow(&t->parts, t->part_count, &t->part_room, e) < 0)
+	if (!sorted || pt_array_grow(&t->parts, t->part_count, &t->part_room, e) < 0) {
+		free(sorted);
+		return pt_fail_no_memory(e, "call paths");
+	}
+	ret = write_sorted(t, sorted, e);
+	free(sorted);
+	if (ret < 0)
 		return -1;
-	sort(t);
-	if (scratch_write(t->scratch, t->sums, t->count * each, t->written * each, e) < 0)
-		return -1;
-	t->parts[t->part_count++] = (struct part){.from = t->written, .count = t->count};
-	t->written += t->count;
+	t->parts[t->part_count++] = (struct part){.from = from, .count = t->written - from};
 	t->count = 0;
 	t->by_key.count = 0;
 	memset(t->by_key.slots, 0, ((size_t)t->by_key.mask + 1) * sizeof *t->by_key.slots);
 	return 0;
 }
 
-/* The sums of that thread and path, begun when there are none. NULL: no memory, or the file's error. */
-static struct thread_path *sums_of(struct thread_paths *t, uint32_t thread, uint32_t path, struct pt_error *e)
+static struct block *add_block(struct thread_paths *t, uint32_t thread, uint32_t paths, struct pt_error *e)
 {
-	uint64_t key = key_of(thread, path);
-	uint32_t n;
-
-	for (uint32_t i = pt_hash_first(&t->by_key, key); (n = t->by_key.slots[i]);
-	     i = pt_hash_next(&t->by_key, i))
-		if (t->sums[n - 1].thread == thread && t->sums[n - 1].path == path)
-			return &t->sums[n - 1];
-	if (t->count == SUMS_MAX && write_part(t, e) < 0)
+	if (t->count == BLOCKS_MAX && write_part(t, e) < 0)
 		return NULL;
-	if (pt_array_grow(&t->sums, t->count, &t->room, e) ||
-	    pt_hash_insert(&t->by_key, key, (uint32_t)t->count + 1, key_of_number, t->sums, e))
+	if (pt_array_grow(&t->blocks, t->count, &t->room, e) ||
+	    pt_hash_insert(&t->by_key, key_of(thread, paths), (uint32_t)t->count + 1, key_of_number,
+			   t->blocks, e))
 		return NULL;
-	t->sums[t->count] = (struct thread_path){.thread = thread, .path = path};
-	return &t->sums[t->count++];
+	t->blocks[t->count] = (struct block){.thread = thread, .paths = paths};
+	return &t->blocks[t->count++];
 }
 
-static void add_to(struct thread_path *s, const struct thread_path *add)
+/* Begun when there is none. NULL: no memory, or the file's error. */
+static struct block *block_of(struct thread_paths *t, uint32_t thread, uint32_t paths, struct pt_error *e)
 {
-	s->calls += add->calls;
-	s->insns += add->insns;
-	s->cycles += add->cycles;
-	s->has_cycles |= add->has_cycles;
+	uint32_t n;
+
+	for (uint32_t i = pt_hash_first(&t->by_key, key_of(thread, paths)); (n = t->by_key.slots[i]);
+	     i = pt_hash_next(&t->by_key, i))
+		if (t->blocks[n - 1].thread == thread && t->blocks[n - 1].paths == paths)
+			return &t->blocks[n - 1];
+	return add_block(t, thread, paths, e);
 }
 
 int thread_paths_add(struct thread_paths *t, const struct thread_path *add, struct pt_error *e)
 {
-	struct thread_path *s = sums_of(t, add->thread, add->path, e);
+	struct block *b = block_of(t, add->thread, add->path >> BLOCK_BITS, e);
+	unsigned i = add->path & (BLOCK_PATHS - 1);
 
-	if (!s)
+	if (!b)
 		return -1;
-	add_to(s, add);
+	b->sums[i].calls += add->calls;
+	b->sums[i].insns += add->insns;
+	b->sums[i].cycles += add->cycles;
+	b->has_cycles |= (uint32_t)add->has_cycles << i;
 	return 0;
 }
 
 /* ---- Merging ---------------------------------------------------------------------------------------- */
 
+static int compare(const struct thread_path *x, const struct thread_path *y)
+{
+	if (x->path != y->path)
+		return x->path < y->path ? -1 : 1;
+	return x->thread < y->thread ? -1 : x->thread > y->thread;
+}
+
 /* More of the part, whose sums were all taken. It has none then when it is at its end. */
 static int read_more(const struct thread_paths *t, struct part *p, struct pt_error *e)
 {
-	size_t n = p->count < READ_SUMS ? (size_t)p->count : READ_SUMS, bytes = n * sizeof *p->sums, got;
+	size_t n = p->count < FILE_SUMS ? (size_t)p->count : FILE_SUMS, bytes = n * sizeof *p->sums, got;
 
 	p->at = p->held = 0;
 	if (!n)
@@ -197,19 +270,16 @@ static void sift_down(struct thread_paths *t, size_t at)
 
 int thread_paths_rewind(struct thread_paths *t, struct pt_error *e)
 {
-	size_t files = t->part_count;
-
-	sort(t);
-	t->buffers = calloc((files + 1) * READ_SUMS, sizeof *t->buffers);
-	if (!t->buffers || pt_array_grow(&t->parts, files, &t->part_room, e) < 0)
+	if (t->count && write_part(t, e) < 0)
+		return -1;
+	t->buffers = calloc(t->part_count + 1, FILE_SUMS * sizeof *t->buffers);
+	if (!t->buffers)
 		return pt_fail_no_memory(e, "call paths");
-	for (size_t i = 0; i < files; i++) {
-		t->parts[i].sums = t->buffers + i * READ_SUMS;
+	for (size_t i = 0; i < t->part_count; i++) {
+		t->parts[i].sums = t->buffers + i * FILE_SUMS;
 		if (read_more(t, &t->parts[i], e) < 0)
 			return -1;
 	}
-	if (t->count)
-		t->parts[t->part_count++] = (struct part){.sums = t->sums, .held = t->count};
 	for (size_t i = t->part_count / 2; i-- > 0;)
 		sift_down(t, i);
 	return 0;
@@ -226,6 +296,14 @@ static int take_first(struct thread_paths *t, struct pt_error *e)
 		*first = t->parts[--t->part_count];
 	sift_down(t, 0);
 	return 0;
+}
+
+static void add_to(struct thread_path *s, const struct thread_path *add)
+{
+	s->calls += add->calls;
+	s->insns += add->insns;
+	s->cycles += add->cycles;
+	s->has_cycles |= add->has_cycles;
 }
 
 int thread_paths_next(struct thread_paths *t, struct thread_path *ret, struct pt_error *e)
