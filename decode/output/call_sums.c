@@ -138,19 +138,22 @@ struct list {
 	struct place *places;
 	size_t count, room;
 	const struct pt_call_paths *paths;
+	uint64_t numbers; /* the largest of a call path, + 1 */
 };
 
 static int list_add(struct list *l, uint64_t key, const struct block *b)
 {
 	for (unsigned i = 0; i < BLOCK_SUMS; i++) {
-		uint32_t id = (uint32_t)(key << BLOCK_BITS) + i;
+		uint64_t number;
 
 		if (!b->counts[i].calls)
 			continue;
+		number = pt_call_path_number(l->paths, (uint32_t)(key << BLOCK_BITS) + i);
+		if (number >= l->numbers)
+			l->numbers = number + 1;
 		if (pt_array_grow(&l->places, l->count, &l->room, NULL) < 0)
 			return -1;
-		l->places[l->count++] =
-		    (struct place){(uint64_t)pt_call_path_number(l->paths, id) << 32 | key >> 32, b, i};
+		l->places[l->count++] = (struct place){number << 32 | key >> 32, b, i};
 	}
 	return 0;
 }
@@ -168,9 +171,47 @@ static int compare(const void *a, const void *b)
 	return pt_compare_u64(&((const struct place *)a)->order, &((const struct place *)b)->order);
 }
 
+static uint32_t number_of(const struct place *p)
+{
+	return (uint32_t)(p->order >> 32);
+}
+
+/* By call paths' numbers, which are dense: a counting sort. begins: zeroed, for each number and two more. */
+static void sort_by_path(const struct list *l, size_t *begins, struct place *sorted)
+{
+	for (size_t i = 0; i < l->count; i++)
+		begins[number_of(&l->places[i]) + 2]++;
+	for (size_t n = 2; n < l->numbers + 2; n++)
+		begins[n] += begins[n - 1];
+	for (size_t i = 0; i < l->count; i++)
+		sorted[begins[number_of(&l->places[i]) + 1]++] = l->places[i];
+}
+
+/* By order. False: no memory. */
+static bool sort(struct list *l)
+{
+	size_t *begins = calloc(l->numbers + 2, sizeof *begins);
+	struct place *sorted = calloc(l->count + 1, sizeof *sorted);
+	bool ret = begins && sorted;
+
+	if (ret) {
+		sort_by_path(l, begins, sorted);
+		for (size_t n = 0; n < l->numbers; n++)
+			if (begins[n + 1] - begins[n] > 1)
+				qsort(sorted + begins[n], begins[n + 1] - begins[n], sizeof *sorted, compare);
+		free(l->places);
+		l->places = sorted;
+	} else {
+		free(sorted);
+	}
+	free(begins);
+	return ret;
+}
+
 static void merge(struct ptr_call_sum *to, const struct place *from)
 {
 	const struct counts *c = &from->block->counts[from->i];
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): sort_by_path() has filled it */
 	uint64_t cyc_count = from->block->cyc_counts[from->i];
 
 	to->calls += c->calls;
@@ -184,8 +225,6 @@ static void merge(struct ptr_call_sum *to, const struct place *from)
 
 static void put_list(struct list *l, struct pt_emit *m)
 {
-	if (l->count)
-		qsort(l->places, l->count, sizeof *l->places, compare);
 	for (size_t i = 0; i < l->count && !m->failed;) {
 		uint64_t order = l->places[i].order;
 		struct ptr_call_sum sum = {.thread = (uint32_t)order,
@@ -208,7 +247,7 @@ void pt_call_sums_put(struct pt_call_sums *const *all, unsigned count, const str
 
 	for (unsigned i = 0; i < count && complete; i++)
 		complete = !all[i] || list_add_all(&l, all[i]) == 0;
-	if (complete)
+	if (complete && sort(&l))
 		put_list(&l, m);
 	else
 		pt_emit_no_memory(m, "sums");
