@@ -52,18 +52,30 @@ static uint64_t machine_number(const struct session *s, const struct pt_machine 
 	return ptc_meta_number(s->meta, name, otherwise);
 }
 
+/* The guest's clock, anew after more META. */
+static void read_clock(const struct session *s, struct pt_machine *m)
+{
+	if (m->meta_clock.chunks == (uint64_t)s->meta_chunks + 1)
+		return;
+	m->meta_clock.chunks = (uint64_t)s->meta_chunks + 1;
+	m->meta_clock.zero = machine_number(s, m, "time_zero", 0);
+	m->meta_clock.mult = (uint32_t)machine_number(s, m, "time_mult", 0);
+	m->meta_clock.shift = (uint32_t)machine_number(s, m, "time_shift", 0) & 63;
+	m->meta_clock.offset_ns = machine_number(s, m, "clock_offset_ns", UINT64_MAX);
+}
+
 /* Converts the guest's perf clock to the guest's TSC, and that to the host's. False: not known yet. */
 static bool set_guest_time(struct session *s, struct pt_sideband_record *record)
 {
-	const struct pt_machine *m = record->machine;
-	struct pt_cpu_context *vcpu =
-	    record->cpu >= 0 ? pt_machine_cpu_context(record->machine, record->cpu) : NULL;
-	struct pt_perf_clock clock = {.zero = machine_number(s, m, "time_zero", 0),
-				      .mult = (uint32_t)machine_number(s, m, "time_mult", 0),
-				      .shift = (uint32_t)machine_number(s, m, "time_shift", 0) & 63};
-	uint64_t guest_tsc = pt_perf_clock_to_tsc(&clock, record->time_ns);
-	uint64_t offset_ns = machine_number(s, m, "clock_offset_ns", UINT64_MAX);
+	struct pt_machine *m = record->machine;
+	struct pt_cpu_context *vcpu = record->cpu >= 0 ? pt_machine_cpu_context(m, record->cpu) : NULL;
+	struct pt_perf_clock clock;
+	uint64_t guest_tsc, offset_ns;
 
+	read_clock(s, m);
+	clock = (struct pt_perf_clock){m->meta_clock.zero, m->meta_clock.mult, m->meta_clock.shift};
+	guest_tsc = pt_perf_clock_to_tsc(&clock, record->time_ns);
+	offset_ns = m->meta_clock.offset_ns;
 	if (guest_tsc == PTR_NO_TSC && offset_ns != UINT64_MAX) {
 		record->tsc = pt_perf_clock_to_tsc(&s->perf_clock, record->time_ns + offset_ns);
 		return true;
@@ -73,7 +85,7 @@ static bool set_guest_time(struct session *s, struct pt_sideband_record *record)
 		return false;
 	/* A guest TSC that was set back has each value twice. The times of one vCPU's records do not go
 	 * back. */
-	if (!s->emit.vm || !s->emit.vm->host_time(s->emit.vm_arg, record->machine, record->cpu, guest_tsc,
+	if (!s->emit.vm || !s->emit.vm->host_time(s->emit.vm_arg, m, record->cpu, guest_tsc,
 						  vcpu ? vcpu->queued_tsc : 0, &record->tsc))
 		return false;
 	if (vcpu)

@@ -55,6 +55,13 @@ struct pt_machine {
 	bool timeless;	   /* a guest's: its sideband has no time, so who runs is not known */
 	bool contradicted; /* a guest's: --tsc-offset is not its clock, so its sideband has no time */
 	struct pt_unknown_process unknown_process; /* code that is known nevertheless */
+	/* A guest's clock, by META (session/queue.c). */
+	struct {
+		uint64_t chunks; /* that META was of, + 1; 0: not read yet */
+		uint64_t zero;	 /* as in packet/perf_clock.h */
+		uint32_t mult, shift;
+		uint64_t offset_ns; /* that it is behind the host's; UINT64_MAX not known */
+	} meta_clock;
 	struct pt_machine *next;
 };
 
