@@ -34,9 +34,10 @@ static uint64_t set_max_end(struct img_absolute_symbol *all, size_t low, size_t 
 	return all[middle].max_end = max_end;
 }
 
-/* The last one in [low, high) that covers ip. */
+/* The last one in [low, high) that covers ip. *until becomes where the first one begins after ip, if that is
+ * less: it is on the way. */
 static const struct img_absolute_symbol *last_at(const struct img_absolute_symbol *all, size_t low,
-						 size_t high, uint64_t ip)
+						 size_t high, uint64_t ip, uint64_t *until)
 {
 	size_t middle = low + (high - low) / 2;
 	const struct img_absolute_symbol *found = NULL;
@@ -44,11 +45,13 @@ static const struct img_absolute_symbol *last_at(const struct img_absolute_symbo
 	if (low == high || all[middle].max_end <= ip)
 		return NULL;
 	if (all[middle].start <= ip) {
-		found = last_at(all, middle + 1, high, ip);
+		found = last_at(all, middle + 1, high, ip, until);
 		if (!found && ip < all[middle].end)
 			found = &all[middle];
+	} else if (all[middle].start < *until) {
+		*until = all[middle].start;
 	}
-	return found ? found : last_at(all, low, middle, ip);
+	return found ? found : last_at(all, low, middle, ip, until);
 }
 
 /* The last two tables become one. False: no memory, and nothing has changed. */
@@ -99,16 +102,20 @@ int img_absolute_add(struct img_absolute_symbols *s, const struct img_symbol_ent
 	return 0;
 }
 
-const struct img_absolute_symbol *img_absolute_find(const struct img_absolute_symbols *s, uint64_t ip)
+const struct img_absolute_symbol *img_absolute_find(const struct img_absolute_symbols *s, uint64_t ip,
+						    uint64_t *ret_until)
 {
 	const struct img_absolute_symbol *best = NULL;
 
+	*ret_until = UINT64_MAX;
 	for (unsigned i = 0; i < s->table_count; i++) {
 		const struct img_absolute_table *t = &s->tables[i];
-		const struct img_absolute_symbol *found = last_at(t->all, 0, t->count, ip);
+		const struct img_absolute_symbol *found = last_at(t->all, 0, t->count, ip, ret_until);
 
 		if (found && (!best || is_before(best, found)))
 			best = found;
 	}
+	if (best && best->end < *ret_until)
+		*ret_until = best->end;
 	return best;
 }

@@ -38,7 +38,9 @@ void img_absolute_deinit(struct img_absolute_symbols *s);
 /* Adds a table's symbols, which are sorted by value. 0, or -1 (PT_ERR_NO_MEMORY), and s is as it was. */
 int img_absolute_add(struct img_absolute_symbols *s, const struct img_symbol_entry *entries, size_t count,
 		     const void *file, uint32_t order, struct pt_error *e);
-/* Of those that cover ip the one that begins last; NULL: there is none. */
-const struct img_absolute_symbol *img_absolute_find(const struct img_absolute_symbols *s, uint64_t ip);
+/* Of those that cover ip the one that begins last; NULL: there is none. It is the same up to *ret_until
+ * (exclusive). */
+const struct img_absolute_symbol *img_absolute_find(const struct img_absolute_symbols *s, uint64_t ip,
+						    uint64_t *ret_until);
 
 #endif

@@ -301,13 +301,15 @@ int img_space_name(struct img_space *sp, uint64_t start, uint64_t end, const cha
 static int absolute_symbol(const struct img_space *sp, const struct img_map *m, uint64_t ip,
 			   struct img_symbol *ret)
 {
-	struct img_symbol found;
-
+	struct img_symbol found = {.until = UINT64_MAX};
 	bool kernel = sp->pid == PTC_ANY_PID;
+	int ret_found =
+	    sp->store ? img_store_absolute_symbol(sp->store, sp->machine_pid, sp->pid, ip, &found) : -1;
 
-	if (!sp->store || img_store_absolute_symbol(sp->store, sp->machine_pid, sp->pid, ip, &found) < 0 ||
-	    (found.start < m->start && !kernel))
+	ret->until = found.until < m->end ? found.until : m->end;
+	if (ret_found < 0 || (found.start < m->start && !kernel))
 		return -1;
+	found.until = ret->until;
 	if (found.end > m->end && (!kernel || found.end == UINT64_MAX))
 		found.end = m->end;
 	*ret = found;
@@ -318,6 +320,7 @@ int img_space_symbol(struct img_space *sp, uint64_t ip, struct img_symbol *ret)
 {
 	const struct img_map *m = img_space_find(sp, ip);
 
+	ret->until = ip + 1;
 	if (!m)
 		return -1;
 	if (!m->file || !img_file_has_symbols(m->file))
@@ -338,7 +341,8 @@ int img_space_unnamed(struct img_space *sp, uint64_t ip, struct img_symbol *ret)
 		    .end = VSYSCALL + VSYSCALL_BYTES,
 		    .file =
 			img_store_unread(at_ip(sp, ip)->store, at_ip(sp, ip)->machine_pid, "[vsyscall]", &e),
-		    .index = IMG_UNNAMED};
+		    .index = IMG_UNNAMED,
+		    .until = ip + 1};
 		return ret->file ? 0 : -1;
 	}
 	if (!f)
@@ -348,5 +352,7 @@ int img_space_unnamed(struct img_space *sp, uint64_t ip, struct img_symbol *ret)
 	if (img_file_is_memory(f) || strcmp(img_file_name(f), "//anon") == 0)
 		ret->start = m->start;
 	ret->end = m->end;
+	if (ret->until > m->end || ret->until <= ip)
+		ret->until = m->end;
 	return 0;
 }

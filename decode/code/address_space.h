@@ -74,10 +74,10 @@ bool img_space_write(struct img_space *sp, uint64_t start, const uint8_t *bytes,
 
 /* Names [start, end) in the space's machine and process from now on. 0, or -1 (PT_ERR_NO_MEMORY). */
 int img_space_name(struct img_space *sp, uint64_t start, uint64_t end, const char *name, struct pt_error *e);
-/* The symbol that covers ip: 0 and *ret filled, or -1. */
+/* The symbol that covers ip: 0 and *ret filled, or -1, also up to ret->until. */
 int img_space_symbol(struct img_space *sp, uint64_t ip, struct img_symbol *ret);
 /* Of an ip that no symbol covers: the file that is mapped there, as img_file_unnamed() has it; of memory, the
- * mapping. 0 and *ret filled, or -1: nothing is mapped there, or it has no name. */
+ * mapping, also up to ret->until. 0 and *ret filled, or -1: nothing is mapped there, or it has no name. */
 int img_space_unnamed(struct img_space *sp, uint64_t ip, struct img_symbol *ret);
 
 #endif

@@ -508,16 +508,20 @@ int img_store_absolute_symbol(const struct img_store *s, int32_t machine_pid, in
 			      struct img_symbol *ret)
 {
 	const struct named_space *space = find_space(s, machine_pid, pid);
-	const struct img_absolute_symbol *found = space ? img_absolute_find(&space->symbols, ip) : NULL;
+	uint64_t until = UINT64_MAX;
+	const struct img_absolute_symbol *found =
+	    space ? img_absolute_find(&space->symbols, ip, &until) : NULL;
 	const struct img_file *file = found ? found->file : NULL;
 
+	ret->until = until;
 	if (!found)
 		return -1;
 	*ret = (struct img_symbol){.name = file->symbols.strings + found->name,
 				   .start = found->start,
 				   .end = found->end,
 				   .file = file,
-				   .index = found->name};
+				   .index = found->name,
+				   .until = until};
 	return 0;
 }
 
@@ -587,38 +591,48 @@ void img_file_write(struct img_file *f, uint64_t offset, const uint8_t *bytes, s
 	memcpy(seg->bytes + (offset - seg->offset), bytes, n);
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 int img_file_symbol(struct img_file *f, uint64_t offset, uint64_t ip, uint64_t map_end,
 		    struct img_symbol *ret)
 {
 	const struct segment *seg = segment_at(f, offset);
 	const struct img_symbol_entry *symbol;
-	uint64_t value, bias;
+	uint64_t value, bias, until;
 
+	ret->until = ip + 1;
 	if (!seg)
 		return -1;
 	value = seg->vaddr + (offset - seg->offset);
-	symbol = img_symbols_find(&f->symbols, value);
+	symbol = img_symbols_find(&f->symbols, value, &until);
+	ret->until = ip + least(least(until - value, map_end - ip), seg->last_max - offset + 1);
 	if (!symbol)
 		return -1;
+	until = ret->until;
 	bias = ip - value;
 	*ret = (struct img_symbol){.name = f->symbols.strings + symbol->name,
 				   .start = symbol->value + bias,
 				   .end = symbol->end == UINT64_MAX ? map_end : symbol->end + bias,
 				   .file = f,
-				   .index = symbol->name};
+				   .index = symbol->name,
+				   .until = until};
 	return 0;
 }
 
 void img_file_unnamed(struct img_file *f, uint64_t offset, uint64_t ip, struct img_symbol *ret)
 {
-	const struct segment *seg = f->memory ? NULL : segment_at(f, offset);
+	const struct segment *here = segment_at(f, offset), *seg = f->memory ? NULL : here;
 
 	if (!seg && f->segment_count && !f->memory) /* a part that was left out */
 		seg = f->segments;
 	*ret = (struct img_symbol){.name = "",
 				   .start = ip - offset + (seg ? seg->offset - seg->vaddr : 0),
 				   .file = f,
-				   .index = IMG_UNNAMED};
+				   .index = IMG_UNNAMED,
+				   .until = here ? ip + (here->last_max - offset) + 1 : ip + 1};
 }
 
 void img_store_track_used(struct img_store *s)

@@ -23,6 +23,7 @@ struct img_symbol {
 	uint64_t start, end; /* run-time addresses, half-open */
 	const struct img_file *file;
 	uint32_t index; /* of its name in its file, or IMG_UNNAMED: (file, index, start) is its identity */
+	uint64_t until; /* from the address that was asked for up to here (exclusive) it is the same */
 };
 #define IMG_UNNAMED (UINT32_MAX - 1)
 
@@ -98,13 +99,13 @@ bool img_file_use(struct img_file *f, uint64_t offset);
 /* Overwrites n bytes at offset, which img_file_code() has given just now. */
 void img_file_write(struct img_file *f, uint64_t offset, const uint8_t *bytes, size_t n);
 /* The symbol that covers the byte at offset, which is mapped at ip. One of unknown size ends at the mapping's
- * end. 0 and *ret filled, or -1. */
+ * end. 0 and *ret filled, or -1, also up to ret->until. */
 int img_file_symbol(struct img_file *f, uint64_t offset, uint64_t ip, uint64_t map_end,
 		    struct img_symbol *ret);
 
 /* What the byte at offset, which is mapped at ip, is known by when no symbol covers it: the file. name
  * is "", start is where the file's address 0 would be (in memory images and files without code: their
- * offset 0). */
+ * offset 0), also up to ret->until. */
 void img_file_unnamed(struct img_file *f, uint64_t offset, uint64_t ip, struct img_symbol *ret);
 
 #endif

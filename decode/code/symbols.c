@@ -125,7 +125,7 @@ bool img_symbols_are_bounds(const struct img_symbols *s)
 	return true;
 }
 
-const struct img_symbol_entry *img_symbols_find(struct img_symbols *s, uint64_t value)
+const struct img_symbol_entry *img_symbols_find(struct img_symbols *s, uint64_t value, uint64_t *ret_until)
 {
 	size_t lo = 0, hi;
 
@@ -139,8 +139,15 @@ const struct img_symbol_entry *img_symbols_find(struct img_symbols *s, uint64_t 
 		else
 			lo = mid + 1;
 	}
-	for (size_t i = lo, tries = 0; i > 0 && tries < OUTER_SYMBOLS; i--, tries++)
-		if (value < s->all[i - 1].end)
-			return &s->all[i - 1];
+	*ret_until = lo < s->count ? s->all[lo].value : UINT64_MAX;
+	for (size_t i = lo, tries = 0; i > 0 && tries < OUTER_SYMBOLS; i--, tries++) {
+		const struct img_symbol_entry *found = &s->all[i - 1];
+
+		if (value >= found->end)
+			continue;
+		if (found->end < *ret_until)
+			*ret_until = found->end;
+		return found;
+	}
 	return NULL;
 }

@@ -42,7 +42,7 @@ int img_symbols_add(struct img_symbols *s, const struct ptc_symbols *chunk, stru
 void img_symbols_settle(struct img_symbols *s);
 /* Only of type PTC_SYMBOL_BOUNDS. */
 bool img_symbols_are_bounds(const struct img_symbols *s);
-/* The symbol that covers value; NULL when there is none. */
-const struct img_symbol_entry *img_symbols_find(struct img_symbols *s, uint64_t value);
+/* The symbol that covers value; NULL when there is none. It is the same up to *ret_until (exclusive). */
+const struct img_symbol_entry *img_symbols_find(struct img_symbols *s, uint64_t value, uint64_t *ret_until);
 
 #endif

@@ -146,13 +146,27 @@ uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip)
 	return m->failed || img_space_symbol(space, ip, &sym) < 0 ? 0 : symbol(m, space, ip, &sym);
 }
 
-uint32_t pt_emit_place(struct pt_emit *m, struct img_space *space, uint64_t ip)
+uint32_t pt_emit_place_until(struct pt_emit *m, struct img_space *space, uint64_t ip, uint64_t *ret_until)
 {
 	struct img_symbol sym;
+	bool named, known;
 
-	if (m->failed || (img_space_symbol(space, ip, &sym) < 0 && img_space_unnamed(space, ip, &sym) < 0))
+	*ret_until = ip;
+	if (m->failed)
 		return 0;
-	return symbol(m, space, ip, &sym);
+	named = img_space_symbol(space, ip, &sym) == 0;
+	*ret_until = sym.until;
+	known = named || img_space_unnamed(space, ip, &sym) == 0;
+	if (known && sym.until < *ret_until)
+		*ret_until = sym.until;
+	return known ? symbol(m, space, ip, &sym) : 0;
+}
+
+uint32_t pt_emit_place(struct pt_emit *m, struct img_space *space, uint64_t ip)
+{
+	uint64_t until;
+
+	return pt_emit_place_until(m, space, ip, &until);
 }
 
 uint32_t pt_emit_dso(struct pt_emit *m, struct img_space *space, uint64_t ip)

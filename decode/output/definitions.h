@@ -165,6 +165,8 @@ uint32_t pt_emit_thread(struct pt_emit *m, struct pt_task *task);
 uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip);
 /* The same; where no symbol covers ip, the code without symbols of what is mapped there (ptr_symbol). */
 uint32_t pt_emit_place(struct pt_emit *m, struct img_space *space, uint64_t ip);
+/* The same; up to *ret_until (exclusive) it is the same, as long as the space does not change. */
+uint32_t pt_emit_place_until(struct pt_emit *m, struct img_space *space, uint64_t ip, uint64_t *ret_until);
 /* The file, or the kernel's module, that is mapped at ip in space. */
 uint32_t pt_emit_dso(struct pt_emit *m, struct img_space *space, uint64_t ip);
 /*

@@ -38,6 +38,11 @@ struct pt_executed {
 	uint32_t code, version;
 	uint8_t mode;
 	bool differs;
+	/* Its last instruction's place, which is that of [from, until). */
+	struct {
+		uint64_t from, until;
+		uint32_t number;
+	} place;
 };
 
 struct pt_executed *pt_executed_create(struct pt_emit *emit)
@@ -66,6 +71,16 @@ void pt_executed_destroy(struct pt_executed *x)
 	free(x);
 }
 
+/* Instructions of a path follow each other, mostly in one function. */
+static uint32_t place_of(struct pt_executed *x, uint64_t ip)
+{
+	if (ip < x->place.from || ip >= x->place.until) {
+		x->place.from = ip;
+		x->place.number = pt_emit_place_until(x->emit, x->space, ip, &x->place.until);
+	}
+	return x->place.number;
+}
+
 /* An instruction of the path: it is in the version already, or will be, or the version has another there. */
 static uint32_t on_insn(void *arg, uint64_t ip, bool *ret_ok)
 {
@@ -81,7 +96,7 @@ static uint32_t on_insn(void *arg, uint64_t ip, bool *ret_ok)
 		return 0;
 	new.len = (uint32_t)len;
 	new.bytes = bytes;
-	new.symbol = pt_emit_place(x->emit, x->space, ip);
+	new.symbol = place_of(x, ip);
 	added = pt_executed_lines_add(&x->lines, &new);
 	if (added == PT_EXECUTED_NO_MEMORY)
 		pt_emit_no_memory(x->emit, "the executed code");
@@ -158,6 +173,7 @@ uint32_t pt_executed_path(struct pt_executed *x, const struct pt_path *path)
 	x->space = x->emit->graph->codes[path->code]->space;
 	x->code = code;
 	x->mode = path->mode;
+	x->place.until = 0;
 	recent = &x->recent[code % RECENT].version;
 	if (x->recent[code % RECENT].code != code || *recent < x->first)
 		*recent = x->last;
