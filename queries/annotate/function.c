@@ -143,8 +143,12 @@ static int no_function(const struct fn_wanted *w, struct pt_error *e)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "no function %s was executed whose code is known (pt-query DB hot-functions)",
 			       w->name);
-	return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "no code that is known was executed at 0x%" PRIx64,
-		       w->ip);
+	if (w->has_ip)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "no code that is known was executed at 0x%" PRIx64, w->ip);
+	return pt_fail(
+	    e, PT_ERR_USAGE, PT_NO_OFFSET,
+	    "no code that was executed is known: there is nothing to annotate (pt-query DB errors)");
 }
 
 /* Of code without symbols, the instruction that ran most often. 0: there is none. */

@@ -95,6 +95,7 @@ if [ -z "${GROWTH_ONLY:-}" ]; then
 	query DB --format html
 	if [ -n "${GROWTH_ALL:-}" ]; then
 		for name in $("$PT_BIN/pt-query" "$tmp/1.db" | sed -n '/^$/q; s/ .*//p'); do
+			[ "$name" = annotate ] && continue # mkrecords has no code
 			query DB "$name" --format csv
 		done
 	fi

@@ -130,6 +130,10 @@ wrong "both asked for" 'annotate wants -p function=NAME or' -p function=sw -p ip
 same "nothing asked for: the hottest function" <("$PT_BIN/pt-query" "$tmp/db" annotate) <("$PT_BIN/pt-query" "$tmp/db" annotate -p "function=$(sql 'SELECT name
 	FROM functions WHERE NOT unnamed ORDER BY insn_count DESC LIMIT 1')")
 wrong "no such function" 'no function nothing was executed' -p function=nothing
+"$PT_BUILD/tests/tools/mkrecords" --runs 10 2>/dev/null | "$PT_BIN/pt-load" -q "$tmp/no_code.db"
+"$PT_BIN/pt-query" "$tmp/no_code.db" annotate >"$tmp/out" 2>"$tmp/err"
+check "no code at all: $?" test $? -eq 2 -a ! -s "$tmp/out"
+check "no code at all: $(cat "$tmp/err")" grep -q 'no code that was executed is known' "$tmp/err"
 wrong "no such address" 'no code that is known was executed at 0x1' -p ip=1
 wrong "no address" 'not an address' -p ip=x
 wrong "no such parameter" 'annotate has no parameter x' -p x=1 -p function=sw
