@@ -1,7 +1,7 @@
 /* source_files.c - see source_files.h. */
 #include "export/source_files.h"
 
-#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +26,7 @@ struct source_files {
 	struct pt_hash hash; /* number n is files[n - 1] */
 	struct file *files;
 	size_t count, room;
+	uint32_t last; /* the file that was asked for last; 0: none */
 };
 
 struct source_files *source_files_create(struct inserter *inserter, const struct trace_bases *bases,
@@ -60,44 +61,66 @@ void source_files_destroy(struct source_files *f)
 	free(f);
 }
 
-static uint64_t name_key(const char *name)
+static uint64_t add_to_key(uint64_t key, const char *text)
 {
-	uint64_t key = 0;
-
-	for (; *name; name++)
-		key = pt_hash_mix(key + (uint8_t)*name);
+	for (; *text; text++)
+		key = pt_hash_mix(key + (uint8_t)*text);
 	return key;
 }
 
 static uint64_t key_of_file(const void *files, uint32_t n)
 {
-	return name_key(((const struct file *)files)[n - 1].name);
+	return add_to_key(0, ((const struct file *)files)[n - 1].name);
+}
+
+/* Between a line's folder and its file. */
+static const char *slash_of(const struct source_line *line)
+{
+	return *line->folder ? "/" : "";
+}
+
+/* Whether the file's name is the line's folder, a slash, and its file. */
+static bool is_of(const struct file *file, const struct source_line *line)
+{
+	size_t n = strlen(line->folder);
+
+	if (strncmp(file->name, line->folder, n) != 0 || (n && file->name[n] != '/'))
+		return false;
+	return strcmp(file->name + n + (n > 0), line->file) == 0;
+}
+
+/* Its number; 0: PT_ERR_NO_MEMORY. */
+static uint32_t add_file(struct source_files *f, const struct source_line *line, uint64_t key,
+			 struct pt_error *e)
+{
+	struct file new = {0};
+
+	if (pt_array_grow(&f->files, f->count, &f->room, e) < 0)
+		return 0;
+	if (asprintf(&new.name, "%s%s%s", line->folder, slash_of(line), line->file) < 0) {
+		pt_fail_no_memory(e, NULL);
+		return 0;
+	}
+	f->files[f->count++] = new;
+	return pt_hash_insert(&f->hash, key, (uint32_t)f->count, key_of_file, f->files, e) < 0
+		   ? 0
+		   : (uint32_t)f->count;
 }
 
 uint32_t source_files_number(struct source_files *f, const struct source_line *line, struct pt_error *e)
 {
-	char name[2 * PATH_MAX];
-	struct file *new;
 	uint64_t key;
 	uint32_t n;
 
-	snprintf(name, sizeof name, "%s%s%s", line->folder, *line->folder ? "/" : "", line->file);
-	key = name_key(name);
+	/* Most lines are of the file of the one before. */
+	if (f->last && is_of(&f->files[f->last - 1], line))
+		return f->last;
+	key = add_to_key(add_to_key(add_to_key(0, line->folder), slash_of(line)), line->file);
 	for (uint32_t i = pt_hash_first(&f->hash, key); (n = f->hash.slots[i]); i = pt_hash_next(&f->hash, i))
-		if (!strcmp(f->files[n - 1].name, name))
-			return n;
-	if (pt_array_grow(&f->files, f->count, &f->room, e) < 0)
-		return 0;
-	new = &f->files[f->count];
-	*new = (struct file){.name = strdup(name)};
-	if (!new->name) {
-		pt_fail_no_memory(e, NULL);
-		return 0;
-	}
-	f->count++;
-	return pt_hash_insert(&f->hash, key, (uint32_t)f->count, key_of_file, f->files, e) < 0
-		   ? 0
-		   : (uint32_t)f->count;
+		if (is_of(&f->files[n - 1], line))
+			break;
+	f->last = n ? n : add_file(f, line, key, e);
+	return f->last;
 }
 
 static int on_line(void *arg, const struct source_line *line, struct pt_error *e)
