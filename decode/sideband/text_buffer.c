@@ -27,14 +27,22 @@ static bool reserve(struct pt_text_buffer *b, size_t more)
 	return true;
 }
 
+/* Mostly it has room at once, and is printed once. */
 void pt_text_add(struct pt_text_buffer *b, const char *format, ...)
 {
+	size_t left = b->room ? b->room - b->length : 0;
 	va_list ap;
 	int n;
 
 	va_start(ap, format);
-	n = vsnprintf(NULL, 0, format, ap);
+	n = vsnprintf(left ? b->text + b->length : NULL, left, format, ap);
 	va_end(ap);
+	if (n >= 0 && (size_t)n < left) {
+		b->length += (size_t)n;
+		return;
+	}
+	if (left)
+		b->text[b->length] = 0;
 	if (n < 0 || !reserve(b, (size_t)n))
 		return;
 	va_start(ap, format);
@@ -43,21 +51,39 @@ void pt_text_add(struct pt_text_buffer *b, const char *format, ...)
 	b->length += (size_t)n;
 }
 
+static void add_bytes(struct pt_text_buffer *b, const void *bytes, size_t n)
+{
+	if (!n || !reserve(b, n))
+		return;
+	memcpy(b->text + b->length, bytes, n);
+	b->length += n;
+	b->text[b->length] = 0;
+}
+
+/* The bytes of a character that stands for itself; 0: it does not. */
+static size_t plain_bytes(const uint8_t *s, size_t n)
+{
+	return *s < 0x20 || *s == 0x7f || *s == '"' || *s == '\\' ? 0 : pt_utf8_bytes(s, n);
+}
+
 void pt_text_add_json(struct pt_text_buffer *b, const uint8_t *s, size_t size)
 {
-	size_t n = strnlen((const char *)s, size), i = 0;
+	size_t n = strnlen((const char *)s, size), i = 0, from = 0, bytes;
 
-	pt_text_add(b, "\"");
+	add_bytes(b, "\"", 1);
 	while (i < n) {
-		size_t bytes = pt_utf8_bytes(s + i, n - i);
-
-		if (bytes == 0 || s[i] < 0x20 || s[i] == 0x7f)
-			pt_text_add(b, "\\u%04x", s[i]);
-		else if (s[i] == '"' || s[i] == '\\')
+		bytes = plain_bytes(s + i, n - i);
+		if (bytes) {
+			i += bytes;
+			continue;
+		}
+		add_bytes(b, s + from, i - from);
+		if (s[i] == '"' || s[i] == '\\')
 			pt_text_add(b, "\\%c", s[i]);
 		else
-			pt_text_add(b, "%.*s", (int)bytes, (const char *)s + i);
-		i += bytes ? bytes : 1;
+			pt_text_add(b, "\\u%04x", s[i]);
+		from = ++i;
 	}
-	pt_text_add(b, "\"");
+	add_bytes(b, s + from, n - from);
+	add_bytes(b, "\"", 1);
 }
