@@ -13,9 +13,10 @@ enum {
 	LINES_MAX =
 	    1 << 17, /* kept at once, 21 MB: when there are more, they are written, and new versions begin */
 	TRIES = 16,  /* versions that a path is held against, the latest first */
-	SEEN = 1 << 17,	 /* slots of the cache of straight code: what cc1 runs is in it twice over, */
-	NEW = 256,	 /* those that the path at hand may fill before all are emptied with it, */
-	RECENT = 1 << 10 /* and of that of codes */
+	SEEN = 1 << 17,	  /* slots of the cache of straight code: what cc1 runs is in it twice over, */
+	NEW = 256,	  /* those that the path at hand may fill before all are emptied with it, */
+	RECENT = 1 << 10, /* and of that of codes */
+	DECODED = 16	  /* bytes for an instruction */
 };
 
 /* n instructions from ip on, of one code of the graph, that are all there in that version. */
@@ -43,6 +44,12 @@ struct pt_executed {
 		uint64_t from, until;
 		uint32_t number;
 	} place;
+	/* Bytes of its code, from ip on. */
+	struct {
+		uint64_t ip;
+		const uint8_t *bytes;
+		size_t n;
+	} at_hand;
 };
 
 struct pt_executed *pt_executed_create(struct pt_emit *emit)
@@ -81,6 +88,23 @@ static uint32_t place_of(struct pt_executed *x, uint64_t ip)
 	return x->place.number;
 }
 
+/* The bytes at ip, DECODED of them if there are so many; buffer has that room: they may lie in two mappings. */
+static const uint8_t *bytes_at(struct pt_executed *x, uint64_t ip, uint8_t *buffer, size_t *ret_n)
+{
+	uint64_t offset = ip - x->at_hand.ip;
+
+	if (offset >= x->at_hand.n || x->at_hand.n - offset < DECODED) {
+		x->at_hand.ip = ip;
+		x->at_hand.n = img_space_code(x->space, ip, &x->at_hand.bytes);
+		offset = 0;
+	}
+	*ret_n = DECODED;
+	if (x->at_hand.n - offset >= DECODED)
+		return x->at_hand.bytes + offset;
+	*ret_n = img_space_read(x->space, ip, buffer, DECODED);
+	return buffer;
+}
+
 /* An instruction of the path: it is in the version already, or will be, or the version has another there. */
 static uint32_t on_insn(void *arg, uint64_t ip, bool *ret_ok)
 {
@@ -88,9 +112,11 @@ static uint32_t on_insn(void *arg, uint64_t ip, bool *ret_ok)
 	static const uint8_t bits[] = {[INSN_64] = 64, [INSN_32] = 32, [INSN_16] = 16};
 	struct pt_executed_insn new = {.ip = ip, .version = x->version, .bits = bits[x->mode]};
 	enum pt_executed_added added;
-	uint8_t bytes[16];
+	uint8_t buffer[DECODED];
 	struct insn in;
-	int len = insn_decode(bytes, img_space_read(x->space, ip, bytes, sizeof bytes), x->mode, &in);
+	size_t n;
+	const uint8_t *bytes = bytes_at(x, ip, buffer, &n);
+	int len = insn_decode(bytes, n, x->mode, &in);
 
 	if (len <= 0)
 		return 0;
@@ -174,6 +200,7 @@ uint32_t pt_executed_path(struct pt_executed *x, const struct pt_path *path)
 	x->code = code;
 	x->mode = path->mode;
 	x->place.until = 0;
+	x->at_hand.n = 0;
 	recent = &x->recent[code % RECENT].version;
 	if (x->recent[code % RECENT].code != code || *recent < x->first)
 		*recent = x->last;
