@@ -362,7 +362,7 @@ static void get_path(struct ptr_reader *r, struct ptr_path *ret)
 		ret->insns[i] = get_u32(r);
 }
 
-/* A block has hundreds of thousands of them: where it reads is in registers. */
+/* There are many of them: where it reads is in registers. */
 static void get_call(struct ptr_reader *r, struct ptr_call *ret)
 {
 	struct ptr_previous_call last = r->last_call;

@@ -303,11 +303,10 @@ static int absolute_symbol(const struct img_space *sp, const struct img_map *m, 
 {
 	struct img_symbol found = {.until = UINT64_MAX};
 	bool kernel = sp->pid == PTC_ANY_PID;
-	int ret_found =
-	    sp->store ? img_store_absolute_symbol(sp->store, sp->machine_pid, sp->pid, ip, &found) : -1;
+	int r = sp->store ? img_store_absolute_symbol(sp->store, sp->machine_pid, sp->pid, ip, &found) : -1;
 
 	ret->until = found.until < m->end ? found.until : m->end;
-	if (ret_found < 0 || (found.start < m->start && !kernel))
+	if (r < 0 || (found.start < m->start && !kernel))
 		return -1;
 	found.until = ret->until;
 	if (found.end > m->end && (!kernel || found.end == UINT64_MAX))

@@ -28,7 +28,7 @@ struct block {
 
 struct pt_call_sums {
 	struct pt_hash by_key; /* numbers of blocks, from 1 */
-	uint64_t *keys;	       /* of block n: keys[n] */
+	uint64_t *keys;	       /* of block n at n - 1 */
 	size_t count, key_room;
 	struct block **pieces; /* of PIECE_BLOCKS blocks */
 	size_t piece_count, piece_room;
