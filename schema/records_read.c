@@ -222,21 +222,27 @@ static inline uint64_t get_v(struct ptr_reader *r)
 	return take_v(&r->p, &r->bad);
 }
 
+/* A number that is at most so large, and UINT32_MAX. */
+static inline uint32_t take_most(const uint8_t **at, uint64_t most, bool *bad)
+{
+	uint64_t v = take_v(at, bad);
+
+	*bad |= v > most;
+	return (uint32_t)v;
+}
+
 static inline uint32_t get_u32(struct ptr_reader *r)
 {
-	uint64_t v = get_v(r);
-
-	r->bad |= v > UINT32_MAX;
-	return (uint32_t)v;
+	return take_most(&r->p, UINT32_MAX, &r->bad);
 }
 
 /* A reference to one of the records of a type; 0 when none may be. */
 static inline uint32_t get_ref(struct ptr_reader *r, enum ptr_type type, bool none)
 {
-	uint64_t v = get_v(r);
+	uint32_t number = take_most(&r->p, r->counts[type], &r->bad);
 
-	r->bad |= v > r->counts[type] || (!v && !none);
-	return (uint32_t)v;
+	r->bad |= !number && !none;
+	return number;
 }
 
 static int32_t get_i32(struct ptr_reader *r)
@@ -295,16 +301,17 @@ static uint8_t *with_room(uint8_t *array, size_t *room, size_t n)
 	return ret;
 }
 
-static void check_branch(struct ptr_reader *r, uint64_t branch)
+/* Whether the branch is of a run that has not come yet. */
+static inline bool is_ahead(const struct ptr_reader *r, uint64_t branch)
 {
-	r->bad |= branch / PTR_RUN_BRANCHES > r->counts[PTR_RUN];
+	return branch / PTR_RUN_BRANCHES > r->counts[PTR_RUN];
 }
 
 static uint64_t get_branch(struct ptr_reader *r)
 {
 	uint64_t v = get_v(r);
 
-	check_branch(r, v);
+	r->bad |= is_ahead(r, v);
 	return v;
 }
 
@@ -368,37 +375,29 @@ static void get_call(struct ptr_reader *r, struct ptr_call *ret)
 	struct ptr_previous_call last = r->last_call;
 	const uint8_t *p = r->p;
 	bool bad = false;
-	uint64_t flags = take_v(&p, &bad), v;
+	uint64_t flags = take_v(&p, &bad);
 
 	if (flags & PTR_CALL_FROM_ZERO)
 		last = (struct ptr_previous_call){0};
 	if (flags & PTR_CALL_STACK) {
-		v = take_v(&p, &bad);
-		bad |= v > r->counts[PTR_THREAD];
-		last.thread = (uint32_t)v;
-		v = take_v(&p, &bad);
-		bad |= v > UINT32_MAX;
-		last.stack = (uint32_t)v;
+		last.thread = take_most(&p, r->counts[PTR_THREAD], &bad);
+		last.stack = take_most(&p, UINT32_MAX, &bad);
 	}
 	bad |= flags >> (16 + PTR_CALL_SHIFT) != 0;
 	ret->flags = (uint32_t)(flags >> PTR_CALL_SHIFT);
 	ret->thread = last.thread;
 	ret->stack = last.stack;
-	v = take_v(&p, &bad);
-	bad |= v > r->counts[PTR_CALL_PATH];
-	ret->call_path = (uint32_t)v;
+	ret->call_path = take_most(&p, r->counts[PTR_CALL_PATH], &bad);
 	ret->return_tsc = last.return_tsc += ptr_unzigzag(take_v(&p, &bad));
 	ret->call_tsc = last.return_tsc - ptr_unzigzag(take_v(&p, &bad));
 	ret->return_branch = last.return_branch += ptr_unzigzag(take_v(&p, &bad));
 	ret->call_branch = last.return_branch - ptr_unzigzag(take_v(&p, &bad));
-	bad |= last.return_branch / PTR_RUN_BRANCHES > r->counts[PTR_RUN];
-	bad |= ret->call_branch / PTR_RUN_BRANCHES > r->counts[PTR_RUN];
+	bad |= is_ahead(r, last.return_branch);
+	bad |= is_ahead(r, ret->call_branch);
 	ret->branch_count = take_v(&p, &bad);
 	ret->insn_count = take_v(&p, &bad);
 	ret->cyc_count = take_v(&p, &bad) - 1;
-	v = take_v(&p, &bad);
-	bad |= v > UINT32_MAX;
-	ret->depth = (uint32_t)v;
+	ret->depth = take_most(&p, UINT32_MAX, &bad);
 	r->last_call = last;
 	r->p = p;
 	r->bad |= bad;
