@@ -25,9 +25,9 @@ struct block {
 	} sums[BLOCK_PATHS];
 };
 
-/* Sums in order, each thread and path once: a part of the file, or what is in memory. */
+/* Sums in order, each thread and path once: a part of the file. */
 struct part {
-	uint64_t from, count; /* in the file, in sums: what is still to be read */
+	uint64_t from, count; /* in sums: what is still to be read */
 	struct thread_path *sums;
 	size_t at, held; /* of sums, while they are merged */
 };

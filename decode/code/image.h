@@ -78,7 +78,7 @@ struct img_file *img_store_unread(struct img_store *s, int32_t machine_pid, cons
 				  struct pt_error *e);
 
 /* The absolute symbol that names ip in the machine's process: of those that cover it, the one that begins
- * last. 0 and *ret filled, or -1. */
+ * last. 0 and *ret filled, or -1, also up to ret->until. */
 int img_store_absolute_symbol(const struct img_store *s, int32_t machine_pid, int32_t pid, uint64_t ip,
 			      struct img_symbol *ret);
 

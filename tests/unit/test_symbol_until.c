@@ -1,6 +1,6 @@
-/* test_symbol_until.c - how far an address's symbol, or its lack, reaches (struct img_symbol, until): held against
- * the answer at each address before that, for symbols at random, pieces of files with biases of their own, mappings
- * that cut them, and addresses that are no file's. */
+/* test_symbol_until.c - how far an address's symbol, or its lack, reaches (struct img_symbol, until): held
+ * against the answer at each address before that, for symbols at random, pieces of files with biases of their
+ * own, mappings that cut them, and addresses that are no file's. */
 #include <stdio.h>
 #include <string.h>
 
