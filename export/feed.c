@@ -13,12 +13,15 @@ enum {
 	BATCHES = 4,
 	BATCHES_WAKE = 2, /* that wait before a thread that sleeps is woken: that is dear */
 	BATCH_BYTES = 1 << 19,
-	FETCHED = 8 /* messages ahead */
+	FETCHED = 8, /* messages ahead */
+	APART = 128  /* bytes: two cache lines, for a processor fetches them in pairs */
 };
 
-/* Messages one after another, each after its size with what aligns the next one. */
+/* Messages one after another, each after its size with what aligns the next one. What two threads write
+ * is APART: else each write takes the line from the other one's cache. */
 struct batch {
-	size_t bytes, room;
+	alignas(APART) size_t bytes;
+	size_t room;
 	unsigned char *data;
 };
 
@@ -31,12 +34,13 @@ struct feed {
 	feed_fetch fetch;
 	void *arg;
 	const char *what;
-	struct batch batches[BATCHES], *filled;
-	const struct batch *taken_of; /* what is being taken is of this one */
-	bool threaded;		      /* there is a thread */
+	bool threaded; /* there is a thread */
 	pthread_t thread;
+	struct batch batches[BATCHES];
+	alignas(APART) struct batch *filled;	     /* the giving thread's */
+	alignas(APART) const struct batch *taken_of; /* the taking one's: what is being taken is of it */
 	/* Of both threads, behind the lock */
-	pthread_mutex_t lock;
+	alignas(APART) pthread_mutex_t lock;
 	pthread_cond_t more, taken;
 	uint64_t given, done; /* batches: the n-th one is batches[n % BATCHES] */
 	bool idle;	      /* the thread sleeps */
@@ -205,12 +209,13 @@ int feed_settle(struct feed *f, struct pt_error *e)
 struct feed *feed_create(feed_take take, feed_fetch fetch, void *arg, bool threaded, const char *what,
 			 struct pt_error *e)
 {
-	struct feed *f = calloc(1, sizeof *f);
+	struct feed *f = aligned_alloc(alignof(struct feed), sizeof *f);
 
 	if (!f) {
 		pt_fail_no_memory(e, what);
 		return NULL;
 	}
+	memset(f, 0, sizeof *f);
 	f->take = take;
 	f->fetch = fetch;
 	f->arg = arg;
