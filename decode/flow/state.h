@@ -88,12 +88,14 @@ struct flow_undelivered {
 	uint32_t count;
 };
 
-/* How timing packets and branches go together. */
+/* How timing packets and branches go together. (The times stand before the flags because compilers would load
+ * now_tsc together with flags that have just been stored.) */
 struct flow_timing {
-	bool clock_moved;	     /* since the run began: the next branch packet begins another one */
-	bool cyc_fresh;		     /* the last packet was a CYC, which times the next one */
+	uint64_t before_tsc;	     /* when the run before the present one began: read as a run begins, and
+				      * never later */
 	uint64_t now_tsc;	     /* the clock when the run began */
-	uint64_t before_tsc;	     /* when the one before did: read as a run begins, and never later */
+	bool clock_moved;	     /* since then: the next branch packet begins another one */
+	bool cyc_fresh;		     /* the last packet was a CYC, which times the next one */
 	uint64_t cyc_insns, cyc_cyc; /* instructions and cycles at the last CYC that was counted in a run */
 	uint64_t tnt_tsc;	     /* of the last TNT that was timed by its last branch (cyc_binding.h) */
 };
