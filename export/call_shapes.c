@@ -24,14 +24,14 @@ enum {
 #define LATE_HANDLES (UINT32_C(1) << 31)
 
 struct ranked {
+	struct shape_key key;
 	uint32_t at, size; /* in pool */
-	uint32_t hash;
-	uint32_t runs; /* how many have it */
+	uint32_t runs;	   /* how many have it */
 };
 
 struct cached {
+	struct shape_key key;
 	uint32_t number; /* 0: a free slot */
-	uint8_t bytes, key[SHAPES_CACHED_BYTES];
 };
 
 /* A row that is being filled: shapes first to first + n - 1, with `calls` calls. */
@@ -47,9 +47,9 @@ struct call_shapes {
 	size_t pool_bytes, pool_room;
 	struct ranked *ranked; /* number n at n - 1 */
 	size_t count, room;
-	struct pt_hash by_bytes; /* of ranked's numbers */
-	bool full;		 /* what comes is late */
-	uint32_t *numbers;	 /* by ranked's index, from call_shapes_finish() on */
+	struct pt_hash by_key; /* of ranked's numbers */
+	bool full;	       /* what comes is late */
+	uint32_t *numbers;     /* by ranked's index, from call_shapes_finish() on */
 	struct cached *cache;
 	uint32_t next; /* the number of the next late one */
 	struct row row;
@@ -60,7 +60,6 @@ struct call_shapes {
 };
 
 _Static_assert(sizeof(struct shaped_call) == FIELDS * sizeof(uint32_t), "a shaped call is its numbers");
-_Static_assert((int)SHAPE_SEARCH_BYTES == SHAPE_CALLS * FIELDS * NUMBER_BYTES, "a shape fits");
 _Static_assert((int)SHAPE_CALLS <= (int)ROW_CALLS, "a shape fits into a row");
 
 struct call_shapes *call_shapes_create(struct inserter *inserter, int scratch, int64_t trace,
@@ -76,7 +75,7 @@ struct call_shapes *call_shapes_create(struct inserter *inserter, int scratch, i
 	s->scratch = scratch;
 	s->next = SHAPES_RANKED + 1;
 	s->insert = insert_create(inserter, "call_shape", 13, e);
-	if (s->insert && !pt_hash_init(&s->by_bytes, 11, e))
+	if (s->insert && !pt_hash_init(&s->by_key, 11, e))
 		return s;
 	call_shapes_destroy(s);
 	return NULL;
@@ -89,7 +88,7 @@ void call_shapes_destroy(struct call_shapes *s)
 	insert_destroy(s->insert);
 	free(s->pool);
 	free(s->ranked);
-	pt_hash_deinit(&s->by_bytes);
+	pt_hash_deinit(&s->by_key);
 	free(s->numbers);
 	free(s->cache);
 	free(s->late);
@@ -119,22 +118,7 @@ static const uint8_t *get_number(const uint8_t *p, uint32_t *ret)
 	return p;
 }
 
-static uint32_t hash_of(const uint8_t *bytes, uint32_t n)
-{
-	uint64_t h = n, word;
-
-	for (; n >= 8; bytes += 8, n -= 8) {
-		memcpy(&word, bytes, 8);
-		h = (h ^ word) * 0x9e3779b97f4a7c15u;
-		h ^= h >> 32;
-	}
-	word = 0;
-	memcpy(&word, bytes, n);
-	h = (h ^ word) * 0xbf58476d1ce4e5b9u;
-	return (uint32_t)(h >> 32);
-}
-
-/* The calls in to, which has room for SHAPE_CALLS of them. How many bytes they take. */
+/* The calls in to, which has room for n * FIELDS * NUMBER_BYTES. How many bytes they take. */
 static uint32_t pack(const struct shaped_call *calls, uint32_t n, uint8_t *to)
 {
 	const uint32_t *number = (const uint32_t *)calls;
@@ -227,12 +211,13 @@ static int put(struct call_shapes *s, const struct shaped_call *calls, uint32_t 
 
 /* ---- Adding ------------------------------------------------------------------------------------------- */
 
-static int pool_grow(struct call_shapes *s, uint32_t bytes, struct pt_error *e)
+/* For another shape, of as many bytes as one can have. */
+static int pool_grow(struct call_shapes *s, struct pt_error *e)
 {
 	size_t room = s->pool_room ? s->pool_room * 2 : 1 << 16;
 	uint8_t *pool;
 
-	if (s->pool_bytes + bytes <= s->pool_room)
+	if (s->pool_bytes + (size_t)SHAPE_CALLS * FIELDS * NUMBER_BYTES <= s->pool_room)
 		return 0;
 	pool = realloc(s->pool, room);
 	if (!pool)
@@ -242,16 +227,21 @@ static int pool_grow(struct call_shapes *s, uint32_t bytes, struct pt_error *e)
 	return 0;
 }
 
+static bool is_same(const struct shape_key *a, const struct shape_key *b)
+{
+	return a->words[0] == b->words[0] && a->words[1] == b->words[1];
+}
+
 /* A shape that is not ranked: its number is known at once. */
 static int add_late(struct call_shapes *s, const struct shaped_call *calls, uint32_t n,
-		    const struct shape_search *key, uint32_t *ret_handle, struct pt_error *e)
+		    const struct shape_key *key, uint32_t *ret_handle, struct pt_error *e)
 {
 	struct cached *c;
 
 	if (!s->cache && !(s->cache = calloc(SHAPES_CACHED, sizeof *s->cache)))
 		return pt_fail_no_memory(e, "calls");
-	c = &s->cache[key->hash % SHAPES_CACHED];
-	if (c->number && c->bytes == key->size && !memcmp(c->key, key->bytes, key->size)) {
+	c = &s->cache[key->words[0] % SHAPES_CACHED];
+	if (c->number && is_same(&c->key, key)) {
 		*ret_handle = LATE_HANDLES + c->number;
 		return 0;
 	}
@@ -262,74 +252,82 @@ static int add_late(struct call_shapes *s, const struct shaped_call *calls, uint
 	if (put(s, calls, n, s->next, e) < 0)
 		return -1;
 	*ret_handle = LATE_HANDLES + s->next;
-	if (key->size <= SHAPES_CACHED_BYTES) {
-		c->number = s->next;
-		c->bytes = (uint8_t)key->size;
-		memcpy(c->key, key->bytes, key->size);
-	}
-	s->next++;
+	c->number = s->next++;
+	c->key = *key;
 	return 0;
 }
 
-static uint64_t hash_of_number(const void *ranked, uint32_t n)
+static uint64_t key_of_number(const void *ranked, uint32_t n)
 {
-	return ((const struct ranked *)ranked)[n - 1].hash;
+	return ((const struct ranked *)ranked)[n - 1].key.words[0];
 }
 
-static int add_ranked(struct call_shapes *s, const struct shape_search *key, struct pt_error *e)
+static int add_ranked(struct call_shapes *s, const struct shaped_call *calls, uint32_t n,
+		      const struct shape_key *key, struct pt_error *e)
 {
-	if (pool_grow(s, key->size, e) < 0 || pt_array_grow(&s->ranked, s->count, &s->room, e) ||
-	    pt_hash_insert(&s->by_bytes, key->hash, (uint32_t)s->count + 1, hash_of_number, s->ranked, e))
+	struct ranked *r;
+
+	if (pool_grow(s, e) < 0 || pt_array_grow(&s->ranked, s->count, &s->room, e) ||
+	    pt_hash_insert(&s->by_key, key->words[0], (uint32_t)s->count + 1, key_of_number, s->ranked, e))
 		return -1;
-	s->ranked[s->count++] =
-	    (struct ranked){.at = (uint32_t)s->pool_bytes, .size = key->size, .hash = key->hash, .runs = 1};
-	memcpy(s->pool + s->pool_bytes, key->bytes, key->size);
-	s->pool_bytes += key->size;
+	r = &s->ranked[s->count++];
+	*r = (struct ranked){.key = *key, .at = (uint32_t)s->pool_bytes, .runs = 1};
+	r->size = pack(calls, n, s->pool + s->pool_bytes);
+	s->pool_bytes += r->size;
+	s->full = s->count == SHAPES_RANKED || s->pool_bytes >= SHAPES_BYTES;
 	return 0;
+}
+
+/* Two lanes, in which each number counts: the mixing of wyhash. */
+static struct shape_key key_of(const struct shaped_call *calls, uint32_t n)
+{
+	uint64_t a = n ^ 0x9e3779b97f4a7c15u, b = n ^ 0xd6e8feb86659fd93u, w[FIELDS / 2];
+
+	for (uint32_t i = 0; i < n; i++) {
+		memcpy(w, &calls[i], sizeof w);
+		a = pt_hash_fold(a ^ w[0], w[1] ^ 0xe7037ed1a0b428dbu);
+		a = pt_hash_fold(a ^ w[2], w[3] ^ 0x8ebc6af09c88c6e3u);
+		b = pt_hash_fold(b ^ w[1], w[2] ^ 0x589965cc75374cc3u);
+		b = pt_hash_fold(b ^ w[3], w[0] ^ 0x1d8e4e27c47d124fu);
+	}
+	return (struct shape_key){{pt_hash_mix(a), b}};
 }
 
 void call_shapes_begin(const struct call_shapes *s, const struct shaped_call *calls, uint32_t n,
 		       struct shape_search *ret)
 {
-	ret->size = pack(calls, n, ret->bytes);
-	ret->hash = hash_of(ret->bytes, ret->size);
-	__builtin_prefetch(&s->by_bytes.slots[pt_hash_first(&s->by_bytes, ret->hash)]);
+	ret->key = key_of(calls, n);
+	__builtin_prefetch(&s->by_key.slots[pt_hash_first(&s->by_key, ret->key.words[0])]);
 }
 
-void call_shapes_fetch_hash(const struct call_shapes *s, struct shape_search *search)
+void call_shapes_fetch(const struct call_shapes *s, const struct shape_search *search)
 {
-	search->number = s->by_bytes.slots[pt_hash_first(&s->by_bytes, search->hash)];
-	if (search->number)
-		__builtin_prefetch(&s->ranked[search->number - 1]);
-}
+	uint32_t number = s->by_key.slots[pt_hash_first(&s->by_key, search->key.words[0])];
 
-void call_shapes_fetch_shape(const struct call_shapes *s, const struct shape_search *search)
-{
-	if (search->number)
-		__builtin_prefetch(s->pool + s->ranked[search->number - 1].at);
+	if (number)
+		__builtin_prefetch(&s->ranked[number - 1]);
 }
 
 int call_shapes_add(struct call_shapes *s, const struct shaped_call *calls, uint32_t n,
-		    const struct shape_search *key, uint32_t *ret_handle, struct pt_error *e)
+		    const struct shape_search *search, uint32_t *ret_handle, struct pt_error *e)
 {
+	const struct shape_key *key = &search->key;
 	uint32_t number;
 
-	for (uint32_t i = pt_hash_first(&s->by_bytes, key->hash); (number = s->by_bytes.slots[i]);
-	     i = pt_hash_next(&s->by_bytes, i)) {
+	for (uint32_t i = pt_hash_first(&s->by_key, key->words[0]); (number = s->by_key.slots[i]);
+	     i = pt_hash_next(&s->by_key, i)) {
 		struct ranked *r = &s->ranked[number - 1];
 
-		if (r->hash != key->hash || r->size != key->size ||
-		    memcmp(s->pool + r->at, key->bytes, key->size))
+		if (!is_same(&r->key, key))
 			continue;
 		r->runs += r->runs < UINT32_MAX;
 		*ret_handle = number - 1;
 		return 0;
 	}
-	s->full |= s->count == SHAPES_RANKED || s->pool_bytes + key->size > SHAPES_BYTES;
 	if (s->full)
 		return add_late(s, calls, n, key, ret_handle, e);
 	*ret_handle = (uint32_t)s->count;
-	return add_ranked(s, key, e);
+	return add_ranked(s, calls, n, key, e);
 }
 
 /* ---- Finishing ---------------------------------------------------------------------------------------- */

@@ -20,13 +20,11 @@
 struct inserter;
 
 enum {
-	SHAPE_CALLS = 64,			 /* in a shape, at most */
-	SHAPES_RANKED = 1 << 18,		 /* shapes that are counted, at most */
-	SHAPES_BYTES = 1 << 24,			 /* of memory for these */
-	SHAPES_CACHED = 1 << 15,		 /* later shapes in the cache, */
-	SHAPES_CACHED_BYTES = 56,		 /* of at most so many bytes each */
-	SHAPE_CALLER_OTHER = 64,		 /* see struct shaped_call */
-	SHAPE_SEARCH_BYTES = SHAPE_CALLS * 8 * 5 /* eight numbers a call, of five bytes at most */
+	SHAPE_CALLS = 64,	 /* in a shape, at most */
+	SHAPES_RANKED = 1 << 18, /* shapes that are counted, at most */
+	SHAPES_BYTES = 1 << 24,	 /* of memory for these */
+	SHAPES_CACHED = 1 << 15, /* later shapes in the cache */
+	SHAPE_CALLER_OTHER = 64	 /* see struct shaped_call */
 };
 
 #define SHAPE_NONE UINT32_MAX
@@ -52,15 +50,17 @@ void call_shapes_destroy(struct call_shapes *s); /* NULL is fine */
  * between them, for each step fetches what the next one reads: mostly that is in no cache.
  */
 struct shape_search {
-	uint32_t size, hash, number; /* of bytes; where the table's slot of that hash leads to, 0 nowhere */
-	uint8_t bytes[SHAPE_SEARCH_BYTES];
+	/* Of the numbers of the calls, by which shapes are told apart: two of the 2^18 that are kept have the
+	 * same one in one trace of 10^28. */
+	struct shape_key {
+		uint64_t words[2];
+	} key;
 };
 /* 1 <= n <= SHAPE_CALLS. */
 void call_shapes_begin(const struct call_shapes *s, const struct shaped_call *calls, uint32_t n,
 		       struct shape_search *ret);
-/* Once after call_shapes_begin(), and once more. */
-void call_shapes_fetch_hash(const struct call_shapes *s, struct shape_search *search);
-void call_shapes_fetch_shape(const struct call_shapes *s, const struct shape_search *search);
+/* Once after call_shapes_begin(). */
+void call_shapes_fetch(const struct call_shapes *s, const struct shape_search *search);
 /* Then, in the order of the runs: *ret_handle is for call_shapes_number(); SHAPE_NONE when all numbers are
  * taken. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */
 int call_shapes_add(struct call_shapes *s, const struct shaped_call *calls, uint32_t n,

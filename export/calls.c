@@ -1,20 +1,19 @@
 /* calls.c - see calls.h. */
 #include "export/calls.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "export/call_groups.h"
 #include "export/call_shapes.h"
+#include "export/call_spool.h"
 #include "export/callers.h"
 #include "export/digits.h"
-#include "export/spool.h"
 
 enum {
 	RECENT_RUNS = 1 << 16, /* runs whose times are kept; calls from before store their own */
 	POLL_RUNS = 8192,      /* runs with calls between two polls */
-	SEARCHES = 4	       /* runs whose calls are held or looked for at a time: one for each step */
+	SEARCHES = 3	       /* runs whose calls are held or looked for at a time: one for each step */
 };
 
 /* The calls that return in a run. */
@@ -29,38 +28,20 @@ struct held_calls {
 	struct shape_search search;
 };
 
-/* What waits in the scratch file: the calls that return in a run, or a single one that fits no shape. */
-struct stored {
-	uint64_t return_run, return_tsc;
-	uint32_t thread, shape, path, elapsed; /* as in struct group_calls; shape is a handle */
-	uint32_t n, callers, has_cyc;
-	uint32_t rest; /* bytes of u that are used */
-	union {
-		struct { /* when shape is SHAPE_NONE */
-			uint64_t place;
-			struct ptr_call call;
-		} whole;
-		/* else the callers' places, then the cycles (group_calls.cyc) when has_cyc */
-		char arrays[SHAPE_CALLS * (sizeof(uint64_t) + sizeof(uint32_t))];
-	} u;
-};
-
-#define STORED_HEAD offsetof(struct stored, u)
-
 struct calls {
 	struct trace_bases bases;
 	struct call_paths *paths;
 	struct call_groups *groups;
 	struct call_shapes *shapes;
 	struct callers *callers;
-	struct spool spool;
+	struct call_spool spool;
 	uint64_t count;			    /* calls in the spool */
 	uint64_t recent[RECENT_RUNS], runs; /* run n's time at n % RECENT_RUNS; the last run's number */
 	/* The calls that return in the present run, number `held` at held % SEARCHES; and in those before it,
 	 * which are not stored yet, from number `searched` on. */
 	struct held_calls of_runs[SEARCHES];
 	uint64_t held, searched;
-	struct stored stored; /* that is written or read */
+	struct spooled_calls spooled; /* that are put or got */
 	struct group_calls group;
 };
 
@@ -75,7 +56,7 @@ struct calls *calls_create(struct inserter *inserter, struct call_paths *paths,
 		return NULL;
 	}
 	c->paths = paths;
-	c->spool.scratch = scratch[0];
+	c->spool.spool.scratch = scratch[0];
 	c->bases = *bases;
 	c->groups = call_groups_create(inserter, bases->trace, e);
 	c->shapes = c->groups ? call_shapes_create(inserter, scratch[2], bases->trace, e) : NULL;
@@ -126,18 +107,17 @@ static bool fits_shape(const struct calls *c, const struct ptr_call *r)
 
 static int put_whole(struct calls *c, const struct ptr_call *r, struct pt_error *e)
 {
-	struct stored *s = &c->stored;
+	struct spooled_calls *s = &c->spooled;
 
 	s->thread = r->thread;
 	s->shape = SHAPE_NONE;
 	s->n = s->callers = 1;
-	s->has_cyc = 0;
-	s->rest = sizeof s->u.whole;
-	s->u.whole.call = *r;
+	s->has_cyc = false;
+	s->whole = *r;
 	if (callers_returned(c->callers, r->stack, r->depth, ++c->count, e) < 0 ||
-	    callers_wait(c->callers, r->stack, r->depth, &s->u.whole.place, e) < 0)
+	    callers_wait(c->callers, r->stack, r->depth, &s->places[0], e) < 0)
 		return -1;
-	return spool_write(&c->spool, s, STORED_HEAD + s->rest, e);
+	return call_spool_put(&c->spool, s, e);
 }
 
 /* Fills in the callers, and the depths of the calls whose callers are not in the shape; returns how
@@ -213,9 +193,8 @@ static uint32_t elapsed_of(const struct ptr_call *r)
 /* They go to the scratch file, of a shape that has a handle. */
 static int put_shaped(struct calls *c, const struct held_calls *h, uint32_t shape, struct pt_error *e)
 {
-	uint32_t cyc[SHAPE_CALLS], any_cyc = 0;
-	struct stored *s = &c->stored;
-	char *p = s->u.arrays;
+	struct spooled_calls *s = &c->spooled;
+	uint32_t any_cyc = 0;
 
 	s->return_run = h->calls->return_branch / PTR_RUN_BRANCHES;
 	s->return_tsc = h->calls->return_tsc;
@@ -231,24 +210,15 @@ static int put_shaped(struct calls *c, const struct held_calls *h, uint32_t shap
 
 		if (elapsed > s->elapsed)
 			s->elapsed = elapsed;
-		any_cyc |= cyc[i] = r->cyc_count == PTR_UNKNOWN ? 0 : (uint32_t)r->cyc_count + 1;
+		any_cyc |= s->cyc[i] = r->cyc_count == PTR_UNKNOWN ? 0 : (uint32_t)r->cyc_count + 1;
 		if (callers_returned(c->callers, r->stack, r->depth, ++c->count, e) < 0)
 			return -1;
 	}
-	for (uint32_t i = 0; i < h->callers; i++, p += sizeof(uint64_t)) {
-		uint64_t place;
-
-		if (callers_wait(c->callers, h->calls->stack, h->depths[i], &place, e) < 0)
+	for (uint32_t i = 0; i < h->callers; i++)
+		if (callers_wait(c->callers, h->calls->stack, h->depths[i], &s->places[i], e) < 0)
 			return -1;
-		memcpy(p, &place, sizeof place);
-	}
 	s->has_cyc = any_cyc != 0;
-	if (any_cyc) {
-		memcpy(p, cyc, h->count * sizeof *cyc);
-		p += h->count * sizeof *cyc;
-	}
-	s->rest = (uint32_t)(p - s->u.arrays);
-	return spool_write(&c->spool, s, STORED_HEAD + s->rest, e);
+	return call_spool_put(&c->spool, s, e);
 }
 
 static struct held_calls *held_at(struct calls *c, uint64_t number)
@@ -285,10 +255,8 @@ static int end_run(struct calls *c, struct pt_error *e)
 	h->callers = find_callers(h->calls, h->count, h->shaped, h->depths);
 	call_shapes_begin(c->shapes, h->shaped, h->count, &h->search);
 	if (n >= c->searched + 1)
-		call_shapes_fetch_hash(c->shapes, &held_at(c, n - 1)->search);
-	if (n >= c->searched + 2)
-		call_shapes_fetch_shape(c->shapes, &held_at(c, n - 2)->search);
-	if (n >= c->searched + 3 && put_first(c, e) < 0)
+		call_shapes_fetch(c->shapes, &held_at(c, n - 1)->search);
+	if (n >= c->searched + 2 && put_first(c, e) < 0)
 		return -1;
 	held_at(c, ++c->held)->count = 0;
 	return 0;
@@ -327,17 +295,40 @@ int calls_add(struct calls *c, const struct ptr_call *call, struct pt_error *e)
 
 /* ---- Tables ------------------------------------------------------------------------------------------ */
 
+/* Fills in the callers of the group's calls. */
+static int get_callers(struct calls *c, const struct spooled_calls *s, struct pt_error *e)
+{
+	struct group_calls *g = &c->group;
+
+	g->callers = s->callers;
+	for (uint32_t i = 0; i < s->callers; i++) {
+		if (callers_get(c->callers, s->places[i], &g->caller[i], e) < 0)
+			return -1;
+		g->caller[i] += g->caller[i] ? (uint64_t)c->bases.call : 0;
+	}
+	return 0;
+}
+
+/* A call that fits no shape, with the database's numbers. */
+static void rebase(const struct trace_bases *bases, struct ptr_call *r)
+{
+	uint64_t branch_base = (uint64_t)bases->run * PTR_RUN_BRANCHES;
+
+	r->call_path += r->call_path ? (uint32_t)bases->call_path : 0;
+	r->call_branch += r->call_branch ? branch_base : 0;
+	r->return_branch += r->return_branch ? branch_base : 0;
+}
+
 /* The next calls of the scratch file. *number: that of the first, and then of the first after them. */
 static int insert(struct calls *c, uint64_t *number, struct pt_error *e)
 {
-	struct stored *s = &c->stored;
-	struct ptr_call *whole = &s->u.whole.call;
+	struct spooled_calls *s = &c->spooled;
 	struct group_calls *g = &c->group;
-	uint32_t cyc[SHAPE_CALLS];
-	uint64_t place;
+	bool whole;
 
-	if (spool_read(&c->spool, s, STORED_HEAD, e) < 0 || spool_read(&c->spool, &s->u, s->rest, e) < 0)
+	if (call_spool_get(&c->spool, s, e) < 0 || get_callers(c, s, e) < 0)
 		return -1;
+	whole = s->shape == SHAPE_NONE;
 	g->id = c->bases.call + (int64_t)*number;
 	g->n = s->n;
 	g->thread = s->thread ? c->bases.thread + s->thread : 0;
@@ -345,31 +336,14 @@ static int insert(struct calls *c, uint64_t *number, struct pt_error *e)
 	g->path = s->path ? (uint32_t)c->bases.call_path + s->path : 0;
 	g->elapsed = s->elapsed;
 	g->return_tsc = s->return_tsc;
-	g->callers = s->callers;
-	g->cyc = NULL;
-	g->whole = NULL;
-	for (uint32_t i = 0; i < s->callers; i++) {
-		memcpy(&place, s->u.arrays + i * sizeof place, sizeof place);
-		if (callers_get(c->callers, place, &g->caller[i], e) < 0)
-			return -1;
-		g->caller[i] += g->caller[i] ? (uint64_t)c->bases.call : 0;
-	}
-	if (s->shape == SHAPE_NONE) {
-		uint64_t branch_base = (uint64_t)c->bases.run * PTR_RUN_BRANCHES;
-
-		whole->call_path += whole->call_path ? (uint32_t)c->bases.call_path : 0;
-		whole->call_branch += whole->call_branch ? branch_base : 0;
-		whole->return_branch += whole->return_branch ? branch_base : 0;
-		g->whole = whole;
-	} else {
+	g->cyc = s->has_cyc ? s->cyc : NULL;
+	g->whole = whole ? &s->whole : NULL;
+	if (whole)
+		rebase(&c->bases, &s->whole);
+	else
 		g->shape = call_shapes_number(c->shapes, s->shape);
-	}
-	if (s->has_cyc) {
-		memcpy(cyc, s->u.arrays + s->callers * sizeof place, s->n * sizeof *cyc);
-		g->cyc = cyc;
-	}
 	*number += s->n;
-	return call_paths_code(c->paths, s->shape == SHAPE_NONE ? 0 : s->path, &g->path_code, e) < 0
+	return call_paths_code(c->paths, whole ? 0 : s->path, &g->path_code, e) < 0
 		   ? -1
 		   : call_groups_add(c->groups, g, e);
 }
@@ -377,7 +351,7 @@ static int insert(struct calls *c, uint64_t *number, struct pt_error *e)
 int calls_finish(struct calls *c, const struct pt_sink_poll *poll, struct pt_error *e)
 {
 	if (put_held(c, e) < 0 || call_shapes_finish(c->shapes, e) < 0 || call_paths_rank(c->paths, e) < 0 ||
-	    spool_rewind(&c->spool, e) < 0)
+	    call_spool_rewind(&c->spool, e) < 0)
 		return -1;
 	for (uint64_t number = 1, runs = 0; number <= c->count; runs++) {
 		if (!(runs % POLL_RUNS) && poll->interrupted && poll->interrupted(poll->arg))
