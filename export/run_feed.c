@@ -1,74 +1,68 @@
 /* run_feed.c - see run_feed.h. */
 #include "export/run_feed.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "export/feed.h"
-#include "schema/derived/run_times.h"
-#include "schema/records.h"
+
+/* Of a run what run_feed_room() is filled with. */
+#define GIVEN (offsetof(struct ptr_timed_run, own) + sizeof(struct group_run))
+
+_Static_assert(GIVEN <= sizeof(struct ptr_timed_run), "a run fits");
 
 struct run_feed {
 	struct run_groups *groups;
 	struct ptr_times *times;
-	struct feed *feed;   /* NULL: there is no thread */
-	struct fed_run room; /* of the next run then */
+	struct feed *feed; /* NULL: there is no thread */
 };
 
 /* Runs whose times are known by now go into the groups. */
 static int take_settled(const struct run_feed *f, struct pt_error *e)
 {
 	const struct ptr_timed_run *r;
-	struct group_run g;
 
-	while ((r = ptr_times_next(f->times))) {
-		memcpy(&g, &r->own, sizeof g);
-		if (run_groups_add(f->groups, &g, r, e) < 0)
+	while ((r = ptr_times_next(f->times)))
+		if (run_groups_add(f->groups, (const void *)&r->own, r, e) < 0)
 			return -1;
-	}
 	return 0;
+}
+
+/* The run in ptr_times_room(). */
+static int add(const struct run_feed *f, struct pt_error *e)
+{
+	return ptr_times_add(f->times) ? take_settled(f, e) : pt_fail_no_memory(e, "times");
+}
+
+static struct ptr_timed_run *room(const struct run_feed *f, struct pt_error *e)
+{
+	struct ptr_timed_run *run = ptr_times_room(f->times);
+
+	if (!run)
+		pt_fail_no_memory(e, "times");
+	return run;
 }
 
 static int take(void *arg, void *message, struct pt_error *e)
 {
 	const struct run_feed *f = arg;
-	const struct fed_run *r = message;
-	struct ptr_timed_run *run = ptr_times_room(f->times);
-	const struct group_run g = {.id = r->id,
-				    .slice = r->slice,
-				    .tsc = r->tsc,
-				    .path = r->path,
-				    .repeats = r->repeats,
-				    .cyc_count = r->cyc_count,
-				    .insn_count = r->insn_count,
-				    .back = r->back};
+	struct ptr_timed_run *run = room(f, e);
 
-	_Static_assert(sizeof g <= sizeof run->own, "a run fits");
 	if (!run)
-		return pt_fail_no_memory(e, "times");
-	run->stream = r->stream;
-	run->slice = r->stream_slice;
-	run->timing = r->timing;
-	run->begins = r->begins;
-	run->crosses = r->crosses;
-	run->direct_last = r->direct_last;
-	run->first_insns = r->first_insns;
-	run->insns = r->insns;
-	run->tsc = r->tsc;
-	memcpy(&run->own, &g, sizeof g);
-	if (!ptr_times_add(f->times))
-		return pt_fail_no_memory(e, "times");
-	return take_settled(f, e);
+		return -1;
+	memcpy(run, message, GIVEN);
+	return add(f, e);
 }
 
-struct fed_run *run_feed_room(struct run_feed *f, struct pt_error *e)
+struct ptr_timed_run *run_feed_room(struct run_feed *f, struct pt_error *e)
 {
-	return f->feed ? feed_give(f->feed, sizeof(struct fed_run), e) : &f->room;
+	return f->feed ? feed_give(f->feed, GIVEN, e) : room(f, e);
 }
 
 int run_feed_add(struct run_feed *f, struct pt_error *e)
 {
-	return f->feed ? 0 : take(f, &f->room, e);
+	return f->feed ? 0 : add(f, e);
 }
 
 int run_feed_finish(struct run_feed *f, struct pt_error *e)

@@ -158,7 +158,7 @@ static int put_symbol(struct sqlite_sink *s, const struct ptr_record *r, struct 
 		   : plain_rows_symbol(s->rows, r, e);
 }
 
-static int put_interrupts(struct sqlite_sink *s, const struct fed_run *run,
+static int put_interrupts(struct sqlite_sink *s, const struct group_run *run,
 			  const struct dictionary_path *path, struct pt_error *e)
 {
 	for (uint32_t i = 0; i < run->repeats * path->edges; i++) {
@@ -197,47 +197,51 @@ static int insert_interrupts(struct sqlite_sink *s, struct pt_error *e)
 	return 0;
 }
 
+/* All but the stream, and how long its stretch is. */
 static void fill_run(const struct sqlite_sink *s, const struct ptr_record *r,
-		     const struct dictionary_path *path, struct fed_run *ret)
+		     const struct dictionary_path *path, struct ptr_timed_run *ret)
 {
-	*ret = (struct fed_run){
-	    .id = s->base.run + (int64_t)r->number,
-	    .slice = s->base.slice + r->run.slice,
-	    .tsc = r->run.tsc,
-	    .cyc_count = r->run.cyc_count,
-	    .insn_count = r->run.insn_count,
-	    .insns = r->run.repeats * path->insns,
-	    .path = r->run.path,
-	    .repeats = r->run.repeats,
-	    .stream_slice = r->run.slice,
-	    .first_insns = path->first_insns,
-	    .timing = path->edges ? (uint8_t)r->run.timing : PTR_TIME_BEFORE,
-	    .begins = path->first_kind == PTR_TRACE_BEGIN,
-	    .crosses = path->first_kind == PTR_VMENTRY || path->first_kind == PTR_VMEXIT,
-	    .direct_last = path->last_kind == PTR_JMP || path->last_kind == PTR_CALL_DIR,
-	};
+	struct group_run *own = run_feed_own(ret);
+
+	ret->slice = r->run.slice;
+	ret->timing = path->edges ? r->run.timing : PTR_TIME_BEFORE;
+	ret->begins = path->first_kind == PTR_TRACE_BEGIN;
+	ret->crosses = path->first_kind == PTR_VMENTRY || path->first_kind == PTR_VMEXIT;
+	ret->direct_last = path->last_kind == PTR_JMP || path->last_kind == PTR_CALL_DIR;
+	ret->first_insns = path->first_insns;
+	ret->insns = r->run.repeats * path->insns;
+	ret->tsc = r->run.tsc;
+	own->id = s->base.run + (int64_t)r->number;
+	own->slice = s->base.slice + r->run.slice;
+	own->tsc = r->run.tsc;
+	own->path = r->run.path;
+	own->repeats = r->run.repeats;
+	own->cyc_count = r->run.cyc_count;
+	own->insn_count = r->run.insn_count;
 }
 
 static int put_run(struct sqlite_sink *s, const struct ptr_record *r, struct pt_error *e)
 {
 	struct dictionary_path path = dictionary_path_of(s->dictionary, r->run.path);
-	struct fed_run *run = run_feed_room(s->run_feed, e);
+	struct ptr_timed_run *run = run_feed_room(s->run_feed, e);
+	struct group_run *own;
 	uint32_t thread;
 
 	if (!run)
 		return -1;
 	fill_run(s, r, &path, run);
+	own = run_feed_own(run);
 	s->totals.runs++;
 	s->totals.branches += (uint64_t)r->run.repeats * path.edges;
 	s->totals.insns += run->insns;
 	s->totals.not_taken += (uint64_t)r->run.repeats * path.not_taken;
 	if (call_feed_run(s->call_feed, r->number, r->run.tsc, e) < 0 ||
-	    slices_run(s->slices, run->id, &r->run, &path, &run->back, e) < 0)
+	    slices_run(s->slices, own->id, &r->run, &path, &own->back, e) < 0)
 		return -1;
 	run->stream = slices_stream(s->slices);
 	thread = slices_thread(s->slices);
 	dictionary_run(s->dictionary, &r->run, thread ? s->thread_machines[thread - 1] : 0);
-	if (path.interrupts && put_interrupts(s, run, &path, e) < 0)
+	if (path.interrupts && put_interrupts(s, own, &path, e) < 0)
 		return -1;
 	return run_feed_add(s->run_feed, e);
 }
