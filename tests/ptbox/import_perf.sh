@@ -28,6 +28,22 @@ mkdir -p "$out/symfs/.debug/[vdso]/$id" "$out/symfs/.debug/.build-id/${id:0:2}"
 cp "$out/vdso.so" "$out/symfs/.debug/[vdso]/$id/vdso"
 ln -s "../../[vdso]/$id" "$out/symfs/.debug/.build-id/${id:0:2}/${id:2}"
 
+# Of a TIP.PGE of which only the first bytes are there, for the next ones were lost, perf reads zeros in place of the others: in
+# $tmp/script is a begin at an address where nothing ran. (Such a packet has one byte and as many as its IPBytes say: SDM, "Target IP
+# Packet".) Where the n-th loss is within a packet, that begin is taken out.
+without_cut_begins() {
+	local at cut=
+	while read -r at; do
+		cut+=$(awk -v at="$(printf %06x "$at")" '($1 "") >= at { print(($1 "") > at); exit }' "$tmp/packets")
+	done < <(sed -n 's/^# error .* aux_offset \([0-9]*\) .* lost: AUX data was lost.*/\1/p' "$tmp/text")
+	echo "small: losses within a packet (1): $cut"
+	awk -v cut="$cut" '
+		/instruction trace error/ && substr(cut, ++n, 1) == 1 && split(held, f) == 4 && f[2] == 0 { held = "" }
+		{ if (held != "") print held; held = $0 }
+		END { print held }' "$tmp/script" >"$tmp/whole"
+	mv "$tmp/whole" "$tmp/script"
+}
+
 for t in thread sched pipe small snapshot sample; do
 	options=(--symfs "$out/symfs")
 	# A pipe has no build ids at its end: perf has no vdso then.
@@ -47,6 +63,7 @@ for t in thread sched pipe small snapshot sample; do
 		;;
 	small) # so is its
 		pieces "$t" 1 "$tmp/c.ptc" u
+		"$decode" --packets "$tmp/c.ptc" 2>"$tmp/err" >"$tmp/packets"
 		# perf gives room back to the byte. With less than a page free the driver may find the page that is written to be the one
 		# to stop before, and what perf has not read is overwritten (capture/record/ring.h, hw_ring_aux_done()). No record says
 		# so: the data that perf stores next begins later. perf takes it for the continuation, so it is no judge from there on.
@@ -59,8 +76,9 @@ for t in thread sched pipe small snapshot sample; do
 	esac
 	grep -v '^#' "$tmp/text" | head -n "$most" | sort -s -n -k1,1 >"$tmp/ours"
 	# A line without a branch is a loss that perf shows.
-	perf script -i "$out/$t.data" --symfs "$out/symfs" --itrace=be -F tid,ip,addr 2>/dev/null |
-		awk 'NF == 4 { print $1, $2, $4 }' | head -n "$most" | sort -s -n -k1,1 >"$tmp/perf"
+	perf script -i "$out/$t.data" --symfs "$out/symfs" --itrace=be -F tid,ip,addr 2>/dev/null >"$tmp/script"
+	[ $t != small ] || without_cut_begins
+	awk 'NF == 4 { print $1, $2, $4 }' "$tmp/script" | head -n "$most" | sort -s -n -k1,1 >"$tmp/perf"
 	same "$t: branches" "$tmp/perf" "$tmp/ours"
 done
 "$capture" import -q "$out/sched.data" -o "$tmp/c.ptc"
