@@ -28,7 +28,17 @@ struct call_feed {
 	struct calls *calls;
 	struct call_paths *paths;
 	struct feed *feed;
+	/* Of call paths and their sums; NULL: what is for them is in feed. */
+	struct feed *sums;
 };
+
+/* Sums have a thread of their own with more threads than these. */
+enum { SUMS_THREAD = 3 };
+
+static int take_call(const struct call_feed *f, const struct ptr_call *call, struct pt_error *e)
+{
+	return !f->sums && call_paths_sum(f->paths, call, e) < 0 ? -1 : calls_add(f->calls, call, e);
+}
 
 static int take(void *arg, void *message, struct pt_error *e)
 {
@@ -37,7 +47,7 @@ static int take(void *arg, void *message, struct pt_error *e)
 
 	switch (m->kind) {
 	case RUN: calls_run(f->calls, m->run.number, m->run.tsc); return 0;
-	case CALL: return calls_add(f->calls, &m->call, e);
+	case CALL: return take_call(f, &m->call, e);
 	case SUM: return call_paths_add_sum(f->paths, &m->sum, e);
 	case PATH: return call_paths_add(f->paths, &m->path, e);
 	case SYMBOL: return call_paths_symbol(f->paths, m->start, e);
@@ -57,9 +67,9 @@ static void fetch(void *arg, const void *message)
 }
 
 /* size: of what. */
-static int give(struct call_feed *f, enum kind kind, const void *what, size_t size, struct pt_error *e)
+static int give(struct feed *feed, enum kind kind, const void *what, size_t size, struct pt_error *e)
 {
-	struct message *m = feed_give(f->feed, offsetof(struct message, run) + size, e);
+	struct message *m = feed_give(feed, offsetof(struct message, run) + size, e);
 
 	if (!m)
 		return -1;
@@ -68,34 +78,45 @@ static int give(struct call_feed *f, enum kind kind, const void *what, size_t si
 	return 0;
 }
 
+static struct feed *sums(const struct call_feed *f)
+{
+	return f->sums ? f->sums : f->feed;
+}
+
 int call_feed_run(struct call_feed *f, uint64_t number, uint64_t tsc, struct pt_error *e)
 {
-	return give(f, RUN, &(struct run){.number = number, .tsc = tsc}, sizeof(struct run), e);
+	return give(f->feed, RUN, &(struct run){.number = number, .tsc = tsc}, sizeof(struct run), e);
 }
 
 int call_feed_call(struct call_feed *f, const struct ptr_call *call, struct pt_error *e)
 {
-	return give(f, CALL, call, sizeof *call, e);
+	if (f->sums) {
+		const struct ptr_call_sum sum = call_paths_sum_of(call);
+
+		if (give(f->sums, SUM, &sum, sizeof sum, e) < 0)
+			return -1;
+	}
+	return give(f->feed, CALL, call, sizeof *call, e);
 }
 
 int call_feed_sum(struct call_feed *f, const struct ptr_call_sum *sum, struct pt_error *e)
 {
-	return give(f, SUM, sum, sizeof *sum, e);
+	return give(sums(f), SUM, sum, sizeof *sum, e);
 }
 
 int call_feed_path(struct call_feed *f, const struct ptr_call_path *path, struct pt_error *e)
 {
-	return give(f, PATH, path, sizeof *path, e);
+	return give(sums(f), PATH, path, sizeof *path, e);
 }
 
 int call_feed_symbol(struct call_feed *f, uint64_t start, struct pt_error *e)
 {
-	return give(f, SYMBOL, &start, sizeof start, e);
+	return give(sums(f), SYMBOL, &start, sizeof start, e);
 }
 
 /* ---- Beginning and end --------------------------------------------------------------------------------- */
 
-struct call_feed *call_feed_create(struct calls *calls, struct call_paths *paths, bool threaded,
+struct call_feed *call_feed_create(struct calls *calls, struct call_paths *paths, unsigned threads,
 				   struct pt_error *e)
 {
 	struct call_feed *f = calloc(1, sizeof *f);
@@ -106,21 +127,27 @@ struct call_feed *call_feed_create(struct calls *calls, struct call_paths *paths
 	}
 	f->calls = calls;
 	f->paths = paths;
-	f->feed = feed_create(take, fetch, f, threaded, "calls", e);
+	if (threads > SUMS_THREAD && !(f->sums = feed_create(take, fetch, f, true, "sums of calls", e))) {
+		free(f);
+		return NULL;
+	}
+	f->feed = feed_create(take, f->sums ? NULL : fetch, f, threads != 1, "calls", e);
 	if (f->feed)
 		return f;
-	free(f);
+	call_feed_destroy(f);
 	return NULL;
 }
 
 int call_feed_finish(struct call_feed *f, struct pt_error *e)
 {
-	return feed_settle(f->feed, e);
+	return (f->sums && feed_settle(f->sums, e) < 0) ? -1 : feed_settle(f->feed, e);
 }
 
 void call_feed_destroy(struct call_feed *f)
 {
-	if (f)
-		feed_destroy(f->feed);
+	if (!f)
+		return;
+	feed_destroy(f->sums);
+	feed_destroy(f->feed);
 	free(f);
 }

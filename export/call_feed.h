@@ -1,12 +1,11 @@
 /*
- * call_feed.h - gives calls.h and call_paths.h what they need, in another thread: they are a
- * quarter of the work of a load, and need nothing of the rest. What they make of it is the same with and
- * without the thread.
+ * call_feed.h - gives calls.h and call_paths.h what they need, in other threads: they are a third of the
+ * work of a load, and need nothing of the rest, nor of each other. What they make of it is the same with and
+ * without threads.
  */
 #ifndef EXPORT_CALL_FEED_H
 #define EXPORT_CALL_FEED_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "export/call_paths.h"
@@ -15,14 +14,14 @@
 
 struct call_feed;
 
-/* Until call_feed_finish() both are the feed's. threaded: in a thread of its own, if one can be had. NULL:
- * PT_ERR_NO_MEMORY. */
-struct call_feed *call_feed_create(struct calls *calls, struct call_paths *paths, bool threaded,
+/* Until call_feed_finish() both are the feed's. threads: of the load; 1: there is no other than the caller's,
+ * from four on each of the two has its own, if it can be had. NULL: PT_ERR_NO_MEMORY. */
+struct call_feed *call_feed_create(struct calls *calls, struct call_paths *paths, unsigned threads,
 				   struct pt_error *e);
 /* Also before call_feed_finish(). NULL is fine. */
 void call_feed_destroy(struct call_feed *f);
 
-/* What the functions of these names in calls.h and call_paths.h take. 0, or -1: what one of them said,
+/* What the functions of these names in calls.h and call_paths.h take; a call's sums are added, too. 0, or -1: what one of them said,
  * now or of something earlier. */
 int call_feed_run(struct call_feed *f, uint64_t number, uint64_t tsc, struct pt_error *e);
 int call_feed_call(struct call_feed *f, const struct ptr_call *call, struct pt_error *e);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/call_paths.h"
+#include "export/call_path_ranks.h"
 #include "export/inserter.h"
 #include "export/digits.h"
 

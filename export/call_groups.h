@@ -21,7 +21,7 @@ struct group_calls {
 	uint64_t return_run;
 	uint32_t shape;	     /* its number */
 	uint32_t path;	     /* the smallest call path, 0 when there is none */
-	uint32_t path_code;  /* its code (call_paths.h), 0 when it has none */
+	uint32_t path_code;  /* its code (call_path_ranks.h), 0 when it has none */
 	uint32_t elapsed;    /* TSC ticks of the longest + 1; 0 unknown */
 	uint64_t return_tsc; /* where elapsed is known */
 	/* Callers that are not in the shape, 0 none: of the calls whose shaped_call has 0 the first

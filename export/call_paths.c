@@ -10,10 +10,7 @@
 #include "export/thread_paths.h"
 #include "schema/array.h"
 
-enum {
-	CALL_PATH_CODE_BITS = 11, /* see tables.sql */
-	PATH_PAGES = 4096	  /* in memory */
-};
+enum { PATH_PAGES = 4096 /* in memory */ };
 
 struct path {
 	uint32_t parent, symbol;
@@ -22,12 +19,11 @@ struct path {
 	bool has_cycles, has_elapsed; /* of any call */
 	bool shared;	 /* by several threads, or an unknown one: their sums are in thread_paths */
 	uint32_t thread; /* of the first call */
-	uint32_t least;	 /* in how many runs it is the smallest; from call_paths_rank() on its code */
 };
 
 struct call_paths {
 	struct trace_bases bases;
-	struct insert *insert, *insert_code, *insert_thread_path;
+	struct insert *insert, *insert_thread_path;
 	struct paged paths; /* number n at n - 1 */
 	uint64_t count;
 	struct thread_paths *shared;
@@ -46,8 +42,7 @@ struct call_paths *call_paths_create(struct inserter *inserter, const int scratc
 	}
 	c->bases = *bases;
 	c->insert = insert_create(inserter, "call_path", 11, e);
-	c->insert_code = c->insert ? insert_create(inserter, "call_path_code", 2, e) : NULL;
-	c->insert_thread_path = c->insert_code ? insert_create(inserter, "thread_path", 6, e) : NULL;
+	c->insert_thread_path = c->insert ? insert_create(inserter, "thread_path", 6, e) : NULL;
 	c->shared = c->insert_thread_path ? thread_paths_create(scratch[1], e) : NULL;
 	if (c->shared && !paged_init(&c->paths, scratch[0], sizeof(struct path), PATH_PAGES, e))
 		return c;
@@ -60,7 +55,6 @@ void call_paths_destroy(struct call_paths *c)
 	if (!c)
 		return;
 	insert_destroy(c->insert);
-	insert_destroy(c->insert_code);
 	insert_destroy(c->insert_thread_path);
 	thread_paths_destroy(c->shared);
 	free(c->symbol_starts);
@@ -156,82 +150,9 @@ int call_paths_add_sum(struct call_paths *c, const struct ptr_call_sum *sum, str
 
 int call_paths_sum(struct call_paths *c, const struct ptr_call *call, struct pt_error *e)
 {
-	const bool timed = call->call_tsc != PTR_NO_TSC && call->return_tsc != PTR_NO_TSC;
-	const struct ptr_call_sum one = {.thread = call->thread,
-					 .call_path = call->call_path,
-					 .calls = 1,
-					 .branch_count = call->branch_count,
-					 .insn_count = call->insn_count,
-					 .cyc_count = call->cyc_count,
-					 .elapsed_tsc =
-					     timed ? call->return_tsc - call->call_tsc : PTR_UNKNOWN};
+	const struct ptr_call_sum one = call_paths_sum_of(call);
 
 	return call_paths_add_sum(c, &one, e);
-}
-
-int call_paths_least(struct call_paths *c, uint32_t path, struct pt_error *e)
-{
-	struct path *p = path ? paged_at(&c->paths, path - 1, e) : NULL;
-
-	if (p && p->least < UINT32_MAX)
-		p->least++;
-	return path && !p ? -1 : 0;
-}
-
-/* order: the CALL_PATH_CODES - 1 that come first, sorted, with room for twice as many. *ret: how many. 0
- * or -1. */
-static int find_first(struct call_paths *c, uint64_t *order, size_t *ret, struct pt_error *e)
-{
-	const size_t most = CALL_PATH_CODES - 1;
-	size_t n = 0;
-
-	for (uint64_t i = 0; i < c->count; i++) {
-		struct path *p = paged_at(&c->paths, i, e);
-
-		if (!p)
-			return -1;
-		/* The more often the less; of equal ones as the numbers are, which are the low half. */
-		if (p->least)
-			order[n++] = (uint64_t)(UINT32_MAX - p->least) << 32 | i;
-		p->least = 0;
-		if (n == 2 * most || i + 1 == c->count) {
-			qsort(order, n, sizeof *order, pt_compare_u64);
-			n = n < most ? n : most;
-		}
-	}
-	*ret = n;
-	return 0;
-}
-
-int call_paths_rank(struct call_paths *c, struct pt_error *e)
-{
-	uint64_t order[2 * CALL_PATH_CODES];
-	size_t n = 0;
-	struct insert *s = c->insert_code;
-	int ret = find_first(c, order, &n, e);
-
-	for (uint32_t i = 0; !ret && i < n; i++) {
-		uint32_t path = (uint32_t)order[i];
-		struct path *p = paged_at(&c->paths, path, e);
-
-		if (!p) {
-			ret = -1;
-			break;
-		}
-		p->least = i + 1;
-		insert_int(s, 1, c->bases.trace << CALL_PATH_CODE_BITS | (int64_t)(i + 1));
-		insert_int(s, 2, c->bases.call_path + path + 1);
-		ret = insert_run(s, e);
-	}
-	return ret;
-}
-
-int call_paths_code(struct call_paths *c, uint32_t path, uint32_t *ret, struct pt_error *e)
-{
-	struct path *p = path ? paged_at(&c->paths, path - 1, e) : NULL;
-
-	*ret = p ? p->least : 0;
-	return path && !p ? -1 : 0;
 }
 
 static int insert_paths(struct call_paths *c, struct pt_error *e)

@@ -12,10 +12,7 @@
 
 struct inserter;
 
-enum {
-	CALL_PATH_CODES = 2047, /* numbers below it take one byte or two in a text */
-	CALL_PATHS_SCRATCHES = 2
-};
+enum { CALL_PATHS_SCRATCHES = 2 };
 
 struct call_paths;
 
@@ -31,16 +28,21 @@ int call_paths_add(struct call_paths *c, const struct ptr_call_path *path, struc
 void call_paths_fetch(struct call_paths *c, uint32_t thread, uint32_t path);
 /* Adds a call to the sums of its path, if it has one. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */
 int call_paths_sum(struct call_paths *c, const struct ptr_call *call, struct pt_error *e);
-/* Adds the sums of calls that are not there. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */
+/* Adds the sums of calls. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */
 int call_paths_add_sum(struct call_paths *c, const struct ptr_call_sum *sum, struct pt_error *e);
-/* It is the smallest call path of the calls that return in a run (calls.h). 0 is none. 0, or -1:
- * PT_ERR_IO. */
-int call_paths_least(struct call_paths *c, uint32_t path, struct pt_error *e);
-/* After the last call: gives short codes to those that were that most often, and fills table
- * call_path_code. 0, or -1: PT_ERR_IO, SQLite's error. */
-int call_paths_rank(struct call_paths *c, struct pt_error *e);
-/* From then on: the path's code, below CALL_PATH_CODES; 0: it has none. 0, or -1: PT_ERR_IO. */
-int call_paths_code(struct call_paths *c, uint32_t path, uint32_t *ret, struct pt_error *e);
+/* The sums of one call. */
+static inline struct ptr_call_sum call_paths_sum_of(const struct ptr_call *call)
+{
+	const bool timed = call->call_tsc != PTR_NO_TSC && call->return_tsc != PTR_NO_TSC;
+
+	return (struct ptr_call_sum){.thread = call->thread,
+				     .call_path = call->call_path,
+				     .calls = 1,
+				     .branch_count = call->branch_count,
+				     .insn_count = call->insn_count,
+				     .cyc_count = call->cyc_count,
+				     .elapsed_tsc = timed ? call->return_tsc - call->call_tsc : PTR_UNKNOWN};
+}
 /* After the last call: fills the tables. 0, or -1: PT_ERR_IO, SQLite's error. */
 int call_paths_finish(struct call_paths *c, struct pt_error *e);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "export/call_groups.h"
+#include "export/call_path_ranks.h"
 #include "export/call_shapes.h"
 #include "export/call_spool.h"
 #include "export/callers.h"
@@ -13,7 +14,7 @@
 enum {
 	RECENT_RUNS = 1 << 16, /* runs whose times are kept; calls from before store their own */
 	POLL_RUNS = 8192,      /* runs with calls between two polls */
-	SEARCHES = 3	       /* runs whose calls are held or looked for at a time: one for each step */
+	SEARCHES = 4	       /* runs whose calls are held or looked for at a time: more than steps */
 };
 
 /* The calls that return in a run. */
@@ -30,7 +31,7 @@ struct held_calls {
 
 struct calls {
 	struct trace_bases bases;
-	struct call_paths *paths;
+	struct call_path_ranks *ranks;
 	struct call_groups *groups;
 	struct call_shapes *shapes;
 	struct callers *callers;
@@ -45,9 +46,8 @@ struct calls {
 	struct group_calls group;
 };
 
-struct calls *calls_create(struct inserter *inserter, struct call_paths *paths,
-			   const int scratch[CALLS_SCRATCHES], const struct trace_bases *bases,
-			   struct pt_error *e)
+struct calls *calls_create(struct inserter *inserter, const int scratch[CALLS_SCRATCHES],
+			   const struct trace_bases *bases, struct pt_error *e)
 {
 	struct calls *c = calloc(1, sizeof *c);
 
@@ -55,13 +55,13 @@ struct calls *calls_create(struct inserter *inserter, struct call_paths *paths,
 		pt_fail_no_memory(e, "calls");
 		return NULL;
 	}
-	c->paths = paths;
 	c->spool.spool.scratch = scratch[0];
 	c->bases = *bases;
 	c->groups = call_groups_create(inserter, bases->trace, e);
 	c->shapes = c->groups ? call_shapes_create(inserter, scratch[2], bases->trace, e) : NULL;
 	c->callers = c->shapes ? callers_create(scratch[1], e) : NULL;
-	if (c->callers)
+	c->ranks = c->callers ? call_path_ranks_create(inserter, scratch[3], bases, e) : NULL;
+	if (c->ranks)
 		return c;
 	calls_destroy(c);
 	return NULL;
@@ -74,6 +74,7 @@ void calls_destroy(struct calls *c)
 	call_groups_destroy(c->groups);
 	call_shapes_destroy(c->shapes);
 	callers_destroy(c->callers);
+	call_path_ranks_destroy(c->ranks);
 	free(c);
 }
 
@@ -232,7 +233,7 @@ static int put_first(struct calls *c, struct pt_error *e)
 	const struct held_calls *h = held_at(c, c->searched++);
 	uint32_t shape;
 
-	if (call_paths_least(c->paths, h->path, e) < 0 ||
+	if (call_path_ranks_add(c->ranks, h->path, e) < 0 ||
 	    call_shapes_add(c->shapes, h->shaped, h->count, &h->search, &shape, e) < 0)
 		return -1;
 	if (shape != SHAPE_NONE)
@@ -278,8 +279,6 @@ int calls_add(struct calls *c, const struct ptr_call *call, struct pt_error *e)
 	struct held_calls *h = held_at(c, c->held);
 	const struct ptr_call *first = h->calls;
 
-	if (call_paths_sum(c->paths, call, e) < 0)
-		return -1;
 	if (!fits_shape(c, call))
 		return put_held(c, e) < 0 ? -1 : put_whole(c, call, e);
 	if (h->count &&
@@ -343,15 +342,15 @@ static int insert(struct calls *c, uint64_t *number, struct pt_error *e)
 	else
 		g->shape = call_shapes_number(c->shapes, s->shape);
 	*number += s->n;
-	return call_paths_code(c->paths, whole ? 0 : s->path, &g->path_code, e) < 0
+	return call_path_ranks_code(c->ranks, whole ? 0 : s->path, &g->path_code, e) < 0
 		   ? -1
 		   : call_groups_add(c->groups, g, e);
 }
 
 int calls_finish(struct calls *c, const struct pt_sink_poll *poll, struct pt_error *e)
 {
-	if (put_held(c, e) < 0 || call_shapes_finish(c->shapes, e) < 0 || call_paths_rank(c->paths, e) < 0 ||
-	    call_spool_rewind(&c->spool, e) < 0)
+	if (put_held(c, e) < 0 || call_shapes_finish(c->shapes, e) < 0 ||
+	    call_path_ranks_finish(c->ranks, e) < 0 || call_spool_rewind(&c->spool, e) < 0)
 		return -1;
 	for (uint64_t number = 1, runs = 0; number <= c->count; runs++) {
 		if (!(runs % POLL_RUNS) && poll->interrupted && poll->interrupted(poll->arg))

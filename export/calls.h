@@ -10,26 +10,22 @@
 #include <stdint.h>
 
 #include "export/bases.h"
-#include "export/call_paths.h"
 #include "export/sink.h"
 #include "schema/records.h"
 
 struct inserter;
 
-enum { CALLS_SCRATCHES = 3 };
+enum { CALLS_SCRATCHES = 4 };
 
 struct calls;
 
-/* scratch: files; they and paths are the caller's. bases are copied. NULL: PT_ERR_NO_MEMORY, or
- * SQLite's error. */
-struct calls *calls_create(struct inserter *inserter, struct call_paths *paths,
-			   const int scratch[CALLS_SCRATCHES], const struct trace_bases *bases,
-			   struct pt_error *e);
+/* scratch: files of the caller's. bases are copied. NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
+struct calls *calls_create(struct inserter *inserter, const int scratch[CALLS_SCRATCHES],
+			   const struct trace_bases *bases, struct pt_error *e);
 void calls_destroy(struct calls *c); /* NULL is fine */
 /* The next run and its tsc: a call whose times are those of its branches' runs need not store them. */
 void calls_run(struct calls *c, uint64_t number, uint64_t tsc);
-/* The next call; it is added to the sums of its path, too. The database is not touched. 0, or -1:
- * PT_ERR_NO_MEMORY, PT_ERR_IO. */
+/* The next call. The database is not touched. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */
 int calls_add(struct calls *c, const struct ptr_call *call, struct pt_error *e);
 /* After the last call: fills the tables. 0, or -1, also PT_ERR_REFUSED: the poll ended it. */
 int calls_finish(struct calls *c, const struct pt_sink_poll *poll, struct pt_error *e);

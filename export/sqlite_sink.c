@@ -129,8 +129,8 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 	    !(s->dictionary = dictionary_create(s->inserter, s->scratch + OF_DICTIONARY, &s->base, e)) ||
 	    !(s->slices = slices_create(db, s->dictionary, &s->base, e)) ||
 	    !(s->call_paths = call_paths_create(s->inserter, s->scratch + OF_CALL_PATHS, &s->base, e)) ||
-	    !(s->calls = calls_create(s->inserter, s->call_paths, s->scratch + OF_CALLS, &s->base, e)) ||
-	    !(s->call_feed = call_feed_create(s->calls, s->call_paths, s->threads != 1, e)) ||
+	    !(s->calls = calls_create(s->inserter, s->scratch + OF_CALLS, &s->base, e)) ||
+	    !(s->call_feed = call_feed_create(s->calls, s->call_paths, s->threads, e)) ||
 	    !(s->vms = vm_rows_create(db, &s->base, e)) ||
 	    !(s->code = code_rows_create(s->inserter, s->scratch + OF_CODE, &s->base, e)) ||
 	    !(s->lines = source_lines_create(e)))

@@ -22,24 +22,26 @@ for how in 30000:1:30000 800000:2:20000; do
 	check "$calls: there are last ones" test "$(wc -l <"$tmp/got")" -ge "$last"
 	same "$calls: the last" <(tail -n "$(wc -l <"$tmp/got")" "$tmp/truth") "$tmp/got"
 done
-# In one thread, in two and in three, also shapes that are not counted: the same bytes, but for when it was loaded.
-for j in 1 2 3; do
+# In one thread and in more, also shapes that are not counted: the same bytes, but for when it was loaded.
+for j in 1 2 3 5; do
 	"$PT_BUILD/tests/tools/odd_calls" 800000 2 /dev/null | "$PT_BIN/pt-load" -q -j "$j" "$tmp/j$j"
 	succeeded "${PIPESTATUS[1]}" "-j $j: load"
 	sqlite3 "$tmp/j$j" 'UPDATE trace SET load_time = 0'
 done
 check "one thread and two make the same database" cmp "$tmp/j1" "$tmp/j2"
 check "one thread and three make the same database" cmp "$tmp/j1" "$tmp/j3"
-rm -f "$tmp"/j[123]
+check "one thread and five make the same database" cmp "$tmp/j1" "$tmp/j5"
+rm -f "$tmp"/j[1235]
 # And of runs that have times and cycles.
 capture threads -e cyc
-for j in 1 3; do
+for j in 1 3 5; do
 	"$PT_BIN/pt-decode" -q "$tmp/c.ptc" | "$PT_BIN/pt-load" -q -j "$j" "$tmp/t$j"
 	succeeded "${PIPESTATUS[1]}" "threads: -j $j: load"
 	sqlite3 "$tmp/t$j" 'UPDATE trace SET load_time = 0'
 done
 check "threads: there are exact times" test "$(sqlite3 "$tmp/t1" "SELECT count(*) > 100 FROM branches WHERE time_class = 'exact'")" = 1
 check "threads: one thread and three make the same database" cmp "$tmp/t1" "$tmp/t3"
+check "threads: one thread and five make the same database" cmp "$tmp/t1" "$tmp/t5"
 for bad in 0 -1 x ''; do
 	"$PT_BIN/pt-load" -j "$bad" "$tmp/none" "$tmp/s" 2>/dev/null
 	check "-j '$bad' is refused" test $? -eq 2

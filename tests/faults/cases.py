@@ -180,7 +180,7 @@ def load_cases(f):
     # libdw 0.188's hash table asserts that it gets memory; glibc's assert() has none for its words.
     yield Case("load a VM", [tool("pt-load"), "-q", "-j", "1", "db", f["vm.pts"]], outputs=["db"], content=content_of_database,
                again=loads_again, excuse=rb"resize_coordinator: Assertion|Unexpected error\.")
-    yield Case("load with threads", [tool("pt-load"), "-q", "-j", "3", "db", f["vm.pts"]], outputs=["db"], content=content_of_database,
+    yield Case("load with threads", [tool("pt-load"), "-q", "-j", "5", "db", f["vm.pts"]], outputs=["db"], content=content_of_database,
                again=loads_again, excuse=rb"resize_coordinator: Assertion|Unexpected error\.")
     yield Case("load --compress", [tool("pt-load"), "-q", "-j", "2", "--compress", "db", f["tiny.pts"]], outputs=["db"],
                content=content_of_compressed, again=loads_again, crashes=True)
