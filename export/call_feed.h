@@ -21,8 +21,8 @@ struct call_feed *call_feed_create(struct calls *calls, struct call_paths *paths
 /* Also before call_feed_finish(). NULL is fine. */
 void call_feed_destroy(struct call_feed *f);
 
-/* What the functions of these names in calls.h and call_paths.h take; a call's sums are added, too. 0, or -1: what one of them said,
- * now or of something earlier. */
+/* What the functions of these names in calls.h and call_paths.h take; a call's sums are added, too. 0, or
+ * -1: what one of them said, now or of something earlier. */
 int call_feed_run(struct call_feed *f, uint64_t number, uint64_t tsc, struct pt_error *e);
 int call_feed_call(struct call_feed *f, const struct ptr_call *call, struct pt_error *e);
 int call_feed_sum(struct call_feed *f, const struct ptr_call_sum *sum,
