@@ -1,5 +1,5 @@
 /* call_shapes.c - see call_shapes.h. In memory a shape is the numbers of its calls, in the order of
- * struct shaped_call, 7 bits per byte. */
+ * struct shaped_call (schema/leb128.h). */
 #include "export/call_shapes.h"
 
 #include <stdbool.h>
@@ -11,6 +11,7 @@
 #include "export/spool.h"
 #include "schema/array.h"
 #include "schema/hash.h"
+#include "schema/leb128.h"
 
 enum {
 	FIELDS = 8,	  /* of struct shaped_call */
@@ -99,25 +100,6 @@ void call_shapes_destroy(struct call_shapes *s)
  * ---- Shapes as bytes ------------------------------------------------------------------------------------
  */
 
-static uint8_t *put_number(uint8_t *p, uint32_t n)
-{
-	for (; n >= 0x80; n >>= 7)
-		*p++ = (uint8_t)(n | 0x80);
-	*p++ = (uint8_t)n;
-	return p;
-}
-
-static const uint8_t *get_number(const uint8_t *p, uint32_t *ret)
-{
-	unsigned shift = 0;
-
-	*ret = 0;
-	do
-		*ret |= (uint32_t)(*p & 0x7f) << shift;
-	while (shift += 7, *p++ & 0x80);
-	return p;
-}
-
 /* The calls in to, which has room for n * FIELDS * NUMBER_BYTES. How many bytes they take. */
 static uint32_t pack(const struct shaped_call *calls, uint32_t n, uint8_t *to)
 {
@@ -125,7 +107,7 @@ static uint32_t pack(const struct shaped_call *calls, uint32_t n, uint8_t *to)
 	uint8_t *p = to;
 
 	for (uint32_t i = 0; i < n * FIELDS; i++)
-		p = put_number(p, number[i]);
+		p = pt_leb128_put(p, number[i]);
 	return (uint32_t)(p - to);
 }
 
@@ -135,7 +117,7 @@ static uint32_t unpack(const uint8_t *bytes, uint32_t size, struct shaped_call *
 	uint32_t *number = (uint32_t *)to, n = 0;
 
 	for (const uint8_t *p = bytes; p < bytes + size; n++)
-		p = get_number(p, &number[n]);
+		number[n] = (uint32_t)pt_leb128_get(&p);
 	return n / FIELDS;
 }
 
@@ -294,24 +276,23 @@ static struct shape_key key_of(const struct shaped_call *calls, uint32_t n)
 }
 
 void call_shapes_begin(const struct call_shapes *s, const struct shaped_call *calls, uint32_t n,
-		       struct shape_search *ret)
+		       struct shape_key *ret)
 {
-	ret->key = key_of(calls, n);
-	__builtin_prefetch(&s->by_key.slots[pt_hash_first(&s->by_key, ret->key.words[0])]);
+	*ret = key_of(calls, n);
+	__builtin_prefetch(&s->by_key.slots[pt_hash_first(&s->by_key, ret->words[0])]);
 }
 
-void call_shapes_fetch(const struct call_shapes *s, const struct shape_search *search)
+void call_shapes_fetch(const struct call_shapes *s, const struct shape_key *key)
 {
-	uint32_t number = s->by_key.slots[pt_hash_first(&s->by_key, search->key.words[0])];
+	uint32_t number = s->by_key.slots[pt_hash_first(&s->by_key, key->words[0])];
 
 	if (number)
 		__builtin_prefetch(&s->ranked[number - 1]);
 }
 
 int call_shapes_add(struct call_shapes *s, const struct shaped_call *calls, uint32_t n,
-		    const struct shape_search *search, uint32_t *ret_handle, struct pt_error *e)
+		    const struct shape_key *key, uint32_t *ret_handle, struct pt_error *e)
 {
-	const struct shape_key *key = &search->key;
 	uint32_t number;
 
 	for (uint32_t i = pt_hash_first(&s->by_key, key->words[0]); (number = s->by_key.slots[i]);

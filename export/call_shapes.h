@@ -49,22 +49,20 @@ void call_shapes_destroy(struct call_shapes *s); /* NULL is fine */
  * The calls of one more run, on their way to their shape. It is looked for in steps, with those of other runs
  * between them, for each step fetches what the next one reads: mostly that is in no cache.
  */
-struct shape_search {
-	/* Of the numbers of the calls, by which shapes are told apart: two of the 2^18 that are kept have the
-	 * same one in one trace of 10^28. */
-	struct shape_key {
-		uint64_t words[2];
-	} key;
+/* A hash of the calls' numbers, which identifies a shape: two of the 2^18 that are kept have the same one in
+ * one trace of 10^28. */
+struct shape_key {
+	uint64_t words[2];
 };
 /* 1 <= n <= SHAPE_CALLS. */
 void call_shapes_begin(const struct call_shapes *s, const struct shaped_call *calls, uint32_t n,
-		       struct shape_search *ret);
+		       struct shape_key *ret);
 /* Once after call_shapes_begin(). */
-void call_shapes_fetch(const struct call_shapes *s, const struct shape_search *search);
+void call_shapes_fetch(const struct call_shapes *s, const struct shape_key *key);
 /* Then, in the order of the runs: *ret_handle is for call_shapes_number(); SHAPE_NONE when all numbers are
  * taken. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */
 int call_shapes_add(struct call_shapes *s, const struct shaped_call *calls, uint32_t n,
-		    const struct shape_search *search, uint32_t *ret_handle, struct pt_error *e);
+		    const struct shape_key *key, uint32_t *ret_handle, struct pt_error *e);
 /* After the last run: numbers the shapes and fills the table. 0, or -1. */
 int call_shapes_finish(struct call_shapes *s, struct pt_error *e);
 /* After call_shapes_finish(): the shape's number in the table, from 1. */

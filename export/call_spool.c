@@ -13,44 +13,17 @@
 
 #include <string.h>
 
+#include "schema/leb128.h"
+
 enum {
 	WHOLE = 1,
 	HAS_CYC = 2,
 	HEAD_MAX = 64, /* bytes of all but places, cyc and whole */
-	BYTES_MAX = HEAD_MAX + SHAPE_CALLS * (10 + 5)
+	BYTES_MAX = HEAD_MAX + SHAPE_CALLS * (PT_LEB128_MAX + 5)
 };
 
 _Static_assert(sizeof(struct ptr_call) + HEAD_MAX < BYTES_MAX, "a call has room");
 _Static_assert((int)BYTES_MAX < 1 << 16, "two bytes say how many");
-
-static uint8_t *put(uint8_t *p, uint64_t v)
-{
-	for (; v >= 0x80; v >>= 7)
-		*p++ = (uint8_t)(v | 0x80);
-	*p++ = (uint8_t)v;
-	return p;
-}
-
-static uint64_t get(const uint8_t **at)
-{
-	const uint8_t *p = *at;
-	uint64_t v = *p & 0x7f;
-
-	for (unsigned shift = 7; *p++ & 0x80; shift += 7)
-		v |= (uint64_t)(*p & 0x7f) << shift;
-	*at = p;
-	return v;
-}
-
-static uint64_t zigzag(uint64_t difference)
-{
-	return difference << 1 ^ (0 - (difference >> 63));
-}
-
-static uint64_t unzigzag(uint64_t v)
-{
-	return v >> 1 ^ (0 - (v & 1));
-}
 
 /* A handle's highest bit says which kind it is of: it comes last. */
 static uint32_t rotated_left(uint32_t handle)
@@ -70,7 +43,7 @@ static uint8_t *put_places(struct call_spool *s, const struct spooled_calls *cal
 	for (uint32_t i = 0; i < calls->callers; i++) {
 		uint64_t place = calls->places[i];
 
-		p = put(p, place ? zigzag(place - s->place) + 1 : 0);
+		p = pt_leb128_put(p, place ? pt_zigzag(place - s->place) + 1 : 0);
 		s->place = place ? place : s->place;
 	}
 	return p;
@@ -78,16 +51,16 @@ static uint8_t *put_places(struct call_spool *s, const struct spooled_calls *cal
 
 static uint8_t *put_shaped(struct call_spool *s, const struct spooled_calls *calls, uint8_t *p)
 {
-	p = put(p, calls->n);
-	p = put(p, rotated_left(calls->shape));
-	p = put(p, calls->path);
-	p = put(p, calls->elapsed);
-	p = put(p, zigzag(calls->return_run - s->return_run));
-	p = put(p, zigzag(calls->return_tsc - s->return_tsc));
+	p = pt_leb128_put(p, calls->n);
+	p = pt_leb128_put(p, rotated_left(calls->shape));
+	p = pt_leb128_put(p, calls->path);
+	p = pt_leb128_put(p, calls->elapsed);
+	p = pt_leb128_put(p, pt_zigzag(calls->return_run - s->return_run));
+	p = pt_leb128_put(p, pt_zigzag(calls->return_tsc - s->return_tsc));
 	s->return_run = calls->return_run;
 	s->return_tsc = calls->return_tsc;
 	for (uint32_t i = 0; calls->has_cyc && i < calls->n; i++)
-		p = put(p, calls->cyc[i]);
+		p = pt_leb128_put(p, calls->cyc[i]);
 	return p;
 }
 
@@ -98,8 +71,8 @@ int call_spool_put(struct call_spool *s, const struct spooled_calls *calls, stru
 	uint16_t n;
 
 	*p++ = (uint8_t)((whole ? WHOLE : 0) | (calls->has_cyc ? HAS_CYC : 0));
-	p = put(p, calls->thread);
-	p = put(p, calls->callers);
+	p = pt_leb128_put(p, calls->thread);
+	p = pt_leb128_put(p, calls->callers);
 	p = put_places(s, calls, p);
 	if (whole) {
 		memcpy(p, &calls->whole, sizeof calls->whole);
@@ -123,9 +96,9 @@ int call_spool_rewind(struct call_spool *s, struct pt_error *e)
 static const uint8_t *get_places(struct call_spool *s, struct spooled_calls *ret, const uint8_t *p)
 {
 	for (uint32_t i = 0; i < ret->callers; i++) {
-		uint64_t v = get(&p);
+		uint64_t v = pt_leb128_get(&p);
 
-		ret->places[i] = v ? s->place + unzigzag(v - 1) : 0;
+		ret->places[i] = v ? s->place + pt_unzigzag(v - 1) : 0;
 		s->place = v ? ret->places[i] : s->place;
 	}
 	return p;
@@ -133,14 +106,14 @@ static const uint8_t *get_places(struct call_spool *s, struct spooled_calls *ret
 
 static void get_shaped(struct call_spool *s, struct spooled_calls *ret, const uint8_t *p)
 {
-	ret->n = (uint32_t)get(&p);
-	ret->shape = rotated_right((uint32_t)get(&p));
-	ret->path = (uint32_t)get(&p);
-	ret->elapsed = (uint32_t)get(&p);
-	ret->return_run = s->return_run += unzigzag(get(&p));
-	ret->return_tsc = s->return_tsc += unzigzag(get(&p));
+	ret->n = (uint32_t)pt_leb128_get(&p);
+	ret->shape = rotated_right((uint32_t)pt_leb128_get(&p));
+	ret->path = (uint32_t)pt_leb128_get(&p);
+	ret->elapsed = (uint32_t)pt_leb128_get(&p);
+	ret->return_run = s->return_run += pt_unzigzag(pt_leb128_get(&p));
+	ret->return_tsc = s->return_tsc += pt_unzigzag(pt_leb128_get(&p));
 	for (uint32_t i = 0; ret->has_cyc && i < ret->n; i++)
-		ret->cyc[i] = (uint32_t)get(&p);
+		ret->cyc[i] = (uint32_t)pt_leb128_get(&p);
 }
 
 int call_spool_get(struct call_spool *s, struct spooled_calls *ret, struct pt_error *e)
@@ -154,8 +127,8 @@ int call_spool_get(struct call_spool *s, struct spooled_calls *ret, struct pt_er
 		return -1;
 	whole = *p & WHOLE;
 	ret->has_cyc = *p++ & HAS_CYC;
-	ret->thread = (uint32_t)get(&p);
-	ret->callers = (uint32_t)get(&p);
+	ret->thread = (uint32_t)pt_leb128_get(&p);
+	ret->callers = (uint32_t)pt_leb128_get(&p);
 	p = get_places(s, ret, p);
 	if (whole) {
 		ret->shape = SHAPE_NONE;

@@ -26,7 +26,7 @@ struct held_calls {
 	uint32_t callers;	      /* that are not among them, */
 	uint32_t depths[SHAPE_CALLS]; /* at these depths */
 	struct shaped_call shaped[SHAPE_CALLS];
-	struct shape_search search;
+	struct shape_key key;
 };
 
 struct calls {
@@ -234,7 +234,7 @@ static int put_first(struct calls *c, struct pt_error *e)
 	uint32_t shape;
 
 	if (call_path_ranks_add(c->ranks, h->path, e) < 0 ||
-	    call_shapes_add(c->shapes, h->shaped, h->count, &h->search, &shape, e) < 0)
+	    call_shapes_add(c->shapes, h->shaped, h->count, &h->key, &shape, e) < 0)
 		return -1;
 	if (shape != SHAPE_NONE)
 		return put_shaped(c, h, shape, e);
@@ -254,9 +254,9 @@ static int end_run(struct calls *c, struct pt_error *e)
 		return 0;
 	h->path = fill_shape(h->calls, h->count, h->shaped);
 	h->callers = find_callers(h->calls, h->count, h->shaped, h->depths);
-	call_shapes_begin(c->shapes, h->shaped, h->count, &h->search);
+	call_shapes_begin(c->shapes, h->shaped, h->count, &h->key);
 	if (n >= c->searched + 1)
-		call_shapes_fetch(c->shapes, &held_at(c, n - 1)->search);
+		call_shapes_fetch(c->shapes, &held_at(c, n - 1)->key);
 	if (n >= c->searched + 2 && put_first(c, e) < 0)
 		return -1;
 	held_at(c, ++c->held)->count = 0;

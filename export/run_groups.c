@@ -11,11 +11,12 @@
 #include "export/run_rows.h"
 #include "export/sink.h"
 #include "export/spool.h"
+#include "schema/leb128.h"
 #include "schema/records.h"
 
 enum {
 	COLUMNS = 7,	  /* of struct run_group */
-	NUMBER_BYTES = 5, /* of 32 bits, 7 per byte */
+	NUMBER_BYTES = 5, /* of 32 bits (schema/leb128.h) */
 	POLL_GROUPS = 1024
 };
 
@@ -77,13 +78,8 @@ static int write_group(struct run_groups *g, struct pt_error *e)
 		if (!d->any)
 			continue;
 		s->columns |= 1u << c;
-		for (uint32_t i = 0; i < s->head.n; i++) {
-			uint32_t v = d->number[i];
-
-			for (; v >= 0x80; v >>= 7)
-				*p++ = (uint8_t)(v | 0x80);
-			*p++ = (uint8_t)v;
-		}
+		for (uint32_t i = 0; i < s->head.n; i++)
+			p = pt_leb128_put(p, d->number[i]);
 	}
 	s->bytes = (uint32_t)(p - s->numbers);
 	g->count++;
@@ -102,18 +98,8 @@ static int read_group(struct run_groups *g, struct pt_error *e)
 	for (int c = 0; c < COLUMNS; c++) {
 		struct digits *d = column(&g->group, c);
 
-		for (uint32_t i = 0; i < s->head.n; i++) {
-			uint32_t v = 0;
-
-			if (s->columns >> c & 1) {
-				for (unsigned shift = 0; shift < 32; shift += 7) {
-					v |= (uint32_t)(*p & 0x7f) << shift;
-					if (!(*p++ & 0x80))
-						break;
-				}
-			}
-			digits_set(d, i, v);
-		}
+		for (uint32_t i = 0; i < s->head.n; i++)
+			digits_set(d, i, s->columns >> c & 1 ? (uint32_t)pt_leb128_get(&p) : 0);
 	}
 	return 0;
 }

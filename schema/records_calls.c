@@ -63,7 +63,7 @@ int ptr_calls_add(struct ptr_calls *c, const struct ptr_call *r, uint32_t instea
 	*begin = PTR_CALL;
 	p = put_call_thread(&chunk->last, begin + 1, r, begins);
 	if (!instead) {
-		p = put_v(p, r->call_path);
+		p = pt_leb128_put(p, r->call_path);
 	} else {
 		c->waiting[c->waiting_count++] =
 		    (struct ptr_call_waiting){chunk->bytes + (uint32_t)(p - begin), instead};
@@ -117,7 +117,7 @@ void ptr_calls_add_like(struct ptr_calls *c, const struct ptr_call *r, const str
 
 	*begin = PTR_CALL;
 	p = put_call_thread(&chunk->last, begin + 1, r, false);
-	p = put_v(p, r->call_path);
+	p = pt_leb128_put(p, r->call_path);
 	p = put_call_return(&chunk->last, p, r, 0);
 	memcpy(p, like->bytes, like->n);
 	p += like->n;

@@ -19,30 +19,20 @@ struct ptr_previous {
 
 enum { PTR_RUN_BYTES_MAX = 46, PTR_CALL_BYTES_MAX = 97 };
 
-static inline uint8_t *put_v(uint8_t *p, uint64_t v)
-{
-	while (v >= 0x80) {
-		*p++ = (uint8_t)(v | 0x80);
-		v >>= 7;
-	}
-	*p++ = (uint8_t)v;
-	return p;
-}
-
 static inline uint8_t *put_z(uint8_t *p, int64_t v)
 {
-	return put_v(p, ptr_zigzag((uint64_t)v));
+	return pt_leb128_put(p, pt_zigzag((uint64_t)v));
 }
 
 /* A count that may be unknown. */
 static inline uint8_t *put_count(uint8_t *p, uint64_t v)
 {
-	return put_v(p, v + 1);
+	return pt_leb128_put(p, v + 1);
 }
 
 static inline uint8_t *put_tsc(const struct ptr_previous *previous, uint8_t *p, uint64_t tsc)
 {
-	return put_v(p, ptr_zigzag(tsc - previous->tsc));
+	return pt_leb128_put(p, pt_zigzag(tsc - previous->tsc));
 }
 
 static inline uint8_t *put_run(struct ptr_previous *previous, uint8_t *begin, const struct ptr_run *r)
@@ -51,7 +41,7 @@ static inline uint8_t *put_run(struct ptr_previous *previous, uint8_t *begin, co
 
 	if (r->slice != previous->slice) {
 		flags |= PTR_RUN_SLICE;
-		p = put_v(p, r->slice);
+		p = pt_leb128_put(p, r->slice);
 		previous->slice = r->slice;
 	}
 	if (r->tsc != previous->tsc) {
@@ -61,15 +51,15 @@ static inline uint8_t *put_run(struct ptr_previous *previous, uint8_t *begin, co
 	}
 	if (r->repeats != 1) {
 		flags |= PTR_RUN_REPEATS;
-		p = put_v(p, r->repeats);
+		p = pt_leb128_put(p, r->repeats);
 	}
 	if (r->cyc_count != PTR_UNKNOWN) {
 		flags |= PTR_RUN_CYC;
-		p = put_v(p, r->cyc_count);
-		p = put_v(p, r->insn_count);
+		p = pt_leb128_put(p, r->cyc_count);
+		p = pt_leb128_put(p, r->insn_count);
 	}
 	*begin = flags;
-	return put_v(p, r->path);
+	return pt_leb128_put(p, r->path);
 }
 
 /* Of a CALL, after its first byte, what comes before its call path. from_zero: the differences are not to the
@@ -84,23 +74,23 @@ static inline uint8_t *put_call_thread(struct ptr_previous_call *previous, uint8
 		flags |= PTR_CALL_FROM_ZERO;
 	}
 	if (r->thread != previous->thread || r->stack != previous->stack) {
-		p = put_v(p, flags | PTR_CALL_STACK);
-		p = put_v(p, r->thread);
-		p = put_v(p, r->stack);
+		p = pt_leb128_put(p, flags | PTR_CALL_STACK);
+		p = pt_leb128_put(p, r->thread);
+		p = pt_leb128_put(p, r->stack);
 		previous->thread = r->thread;
 		previous->stack = r->stack;
 		return p;
 	}
-	return put_v(p, flags);
+	return pt_leb128_put(p, flags);
 }
 
 /* What comes after its call path: when it returned, and how many TSC ticks it took; where. */
 static inline uint8_t *put_call_return(struct ptr_previous_call *previous, uint8_t *p,
 				       const struct ptr_call *r, uint64_t elapsed)
 {
-	p = put_v(p, ptr_zigzag(r->return_tsc - previous->return_tsc));
-	p = put_v(p, ptr_zigzag(elapsed));
-	p = put_v(p, ptr_zigzag(r->return_branch - previous->return_branch));
+	p = pt_leb128_put(p, pt_zigzag(r->return_tsc - previous->return_tsc));
+	p = pt_leb128_put(p, pt_zigzag(elapsed));
+	p = pt_leb128_put(p, pt_zigzag(r->return_branch - previous->return_branch));
 	previous->return_tsc = r->return_tsc;
 	previous->return_branch = r->return_branch;
 	return p;
@@ -109,11 +99,11 @@ static inline uint8_t *put_call_return(struct ptr_previous_call *previous, uint8
 static inline uint8_t *put_call_rest(struct ptr_previous_call *previous, uint8_t *p, const struct ptr_call *r)
 {
 	p = put_call_return(previous, p, r, r->return_tsc - r->call_tsc);
-	p = put_v(p, ptr_zigzag(r->return_branch - r->call_branch));
-	p = put_v(p, r->branch_count);
-	p = put_v(p, r->insn_count);
+	p = pt_leb128_put(p, pt_zigzag(r->return_branch - r->call_branch));
+	p = pt_leb128_put(p, r->branch_count);
+	p = pt_leb128_put(p, r->insn_count);
 	p = put_count(p, r->cyc_count);
-	return put_v(p, r->depth);
+	return pt_leb128_put(p, r->depth);
 }
 
 #endif

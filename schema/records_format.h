@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "schema/leb128.h"
 #include "schema/records.h"
 
 #define PTR_MAGIC	"\x89PTR\r\n\x1a\n"
@@ -53,17 +54,6 @@ static inline uint32_t ptr_load_u16(const uint8_t *p)
 static inline uint32_t ptr_load_u32(const uint8_t *p)
 {
 	return ptr_load_u16(p) | ptr_load_u16(p + 2) << 16;
-}
-
-/* Zigzag, of a difference modulo 2^64. */
-static inline uint64_t ptr_zigzag(uint64_t v)
-{
-	return v << 1 ^ (uint64_t) - (int64_t)(v >> 63);
-}
-
-static inline uint64_t ptr_unzigzag(uint64_t z)
-{
-	return z >> 1 ^ (uint64_t) - (int64_t)(z & 1);
 }
 
 #endif

@@ -247,7 +247,7 @@ static inline uint32_t get_ref(struct ptr_reader *r, enum ptr_type type, bool no
 
 static int32_t get_i32(struct ptr_reader *r)
 {
-	int64_t v = (int64_t)ptr_unzigzag(get_v(r));
+	int64_t v = (int64_t)pt_unzigzag(get_v(r));
 
 	r->bad |= v < INT32_MIN || v > INT32_MAX;
 	return (int32_t)v;
@@ -260,13 +260,13 @@ static uint64_t get_count(struct ptr_reader *r)
 
 static uint64_t get_ip(struct ptr_reader *r)
 {
-	r->last_ip += ptr_unzigzag(get_v(r));
+	r->last_ip += pt_unzigzag(get_v(r));
 	return r->last_ip;
 }
 
 static inline uint64_t get_tsc(struct ptr_reader *r)
 {
-	return r->last_tsc + ptr_unzigzag(get_v(r));
+	return r->last_tsc + pt_unzigzag(get_v(r));
 }
 
 static const char *get_str(struct ptr_reader *r)
@@ -388,10 +388,10 @@ static void get_call(struct ptr_reader *r, struct ptr_call *ret)
 	ret->thread = last.thread;
 	ret->stack = last.stack;
 	ret->call_path = take_most(&p, r->counts[PTR_CALL_PATH], &bad);
-	ret->return_tsc = last.return_tsc += ptr_unzigzag(take_v(&p, &bad));
-	ret->call_tsc = last.return_tsc - ptr_unzigzag(take_v(&p, &bad));
-	ret->return_branch = last.return_branch += ptr_unzigzag(take_v(&p, &bad));
-	ret->call_branch = last.return_branch - ptr_unzigzag(take_v(&p, &bad));
+	ret->return_tsc = last.return_tsc += pt_unzigzag(take_v(&p, &bad));
+	ret->call_tsc = last.return_tsc - pt_unzigzag(take_v(&p, &bad));
+	ret->return_branch = last.return_branch += pt_unzigzag(take_v(&p, &bad));
+	ret->call_branch = last.return_branch - pt_unzigzag(take_v(&p, &bad));
 	bad |= is_ahead(r, last.return_branch);
 	bad |= is_ahead(r, ret->call_branch);
 	ret->branch_count = take_v(&p, &bad);

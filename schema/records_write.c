@@ -105,7 +105,7 @@ void ptr_writer_destroy(struct ptr_writer *w)
 
 static uint8_t *put_ip(struct ptr_writer *w, uint8_t *p, uint64_t ip)
 {
-	p = put_v(p, ptr_zigzag(ip - w->previous.ip));
+	p = pt_leb128_put(p, pt_zigzag(ip - w->previous.ip));
 	w->previous.ip = ip;
 	return p;
 }
@@ -114,7 +114,7 @@ static uint8_t *put_str(uint8_t *p, const char *s)
 {
 	size_t n = strlen(s);
 
-	p = put_v(p, n);
+	p = pt_leb128_put(p, n);
 	memcpy(p, s, n);
 	return p + n;
 }
@@ -158,7 +158,7 @@ int64_t ptr_put_machine(struct ptr_writer *w, const struct ptr_machine *r, struc
 	uint8_t *p = begin(w, PTR_MACHINE, strlen(r->name), &number, e);
 
 	if (p) {
-		p = put_v(p, r->pid);
+		p = pt_leb128_put(p, r->pid);
 		w->at = put_str(p, r->name);
 	}
 	return number;
@@ -170,7 +170,7 @@ int64_t ptr_put_thread(struct ptr_writer *w, const struct ptr_thread *r, struct 
 	uint8_t *p = begin(w, PTR_THREAD, strlen(r->comm), &number, e);
 
 	if (p) {
-		p = put_v(p, r->machine);
+		p = pt_leb128_put(p, r->machine);
 		p = put_z(p, r->pid);
 		p = put_z(p, r->tid);
 		w->at = put_str(p, r->comm);
@@ -196,7 +196,7 @@ int64_t ptr_put_symbol(struct ptr_writer *w, const struct ptr_symbol *r, struct 
 	uint8_t *p = begin(w, PTR_SYMBOL, strlen(r->name), &number, e);
 
 	if (p) {
-		p = put_v(p, r->dso);
+		p = pt_leb128_put(p, r->dso);
 		p = put_ip(w, p, r->start);
 		p = put_ip(w, p, r->end);
 		p = put_count(p, r->base == PTR_UNKNOWN ? r->base : r->start - r->base);
@@ -213,9 +213,9 @@ int64_t ptr_put_edge(struct ptr_writer *w, const struct ptr_edge *r, struct pt_e
 	if (p) {
 		p = put_ip(w, p, r->from);
 		p = put_ip(w, p, r->to);
-		p = put_v(p, r->kind + (r->ends_trace ? PTR_KIND_ENDS_TRACE : 0));
-		p = put_v(p, r->from_symbol);
-		w->at = put_v(p, r->to_symbol);
+		p = pt_leb128_put(p, r->kind + (r->ends_trace ? PTR_KIND_ENDS_TRACE : 0));
+		p = pt_leb128_put(p, r->from_symbol);
+		w->at = pt_leb128_put(p, r->to_symbol);
 	}
 	return number;
 }
@@ -230,15 +230,15 @@ int64_t ptr_put_path(struct ptr_writer *w, const struct ptr_path *r, struct pt_e
 	p = begin(w, PTR_PATH, 0, &number, e);
 	if (p) {
 		p = put_ip(w, p, r->start_ip);
-		p = put_v(p, r->count);
-		p = put_v(p, r->not_taken);
-		p = put_v(p, r->tail_insns);
+		p = pt_leb128_put(p, r->count);
+		p = pt_leb128_put(p, r->not_taken);
+		p = pt_leb128_put(p, r->tail_insns);
 		p = put_ip(w, p, r->end_ip);
-		p = put_v(p, r->code_version);
+		p = pt_leb128_put(p, r->code_version);
 		for (uint32_t i = 0; i < r->count; i++)
-			p = put_v(p, r->edge[i]);
+			p = pt_leb128_put(p, r->edge[i]);
 		for (uint32_t i = 0; i < r->count; i++)
-			p = put_v(p, r->insns[i]);
+			p = pt_leb128_put(p, r->insns[i]);
 		w->at = p;
 	}
 	return number;
@@ -250,10 +250,10 @@ int64_t ptr_put_slice(struct ptr_writer *w, const struct ptr_slice *r, struct pt
 	uint8_t *p = begin(w, PTR_SLICE, 0, &number, e);
 
 	if (p) {
-		p = put_v(p, r->thread);
+		p = pt_leb128_put(p, r->thread);
 		p = put_z(p, r->cpu);
 		p = put_z(p, r->vcpu);
-		p = put_v(p, r->stream);
+		p = pt_leb128_put(p, r->stream);
 		w->at = put_tsc(&w->previous, p, r->tsc);
 	}
 	return number;
@@ -265,12 +265,12 @@ int64_t ptr_put_slice_end(struct ptr_writer *w, const struct ptr_slice_end *r, s
 	uint8_t *p = begin(w, PTR_SLICE_END, 0, &number, e);
 
 	if (p) {
-		p = put_v(p, r->slice);
+		p = pt_leb128_put(p, r->slice);
 		p = put_tsc(&w->previous, p, r->tsc);
-		p = put_v(p, r->insn_count);
+		p = pt_leb128_put(p, r->insn_count);
 		p = put_count(p, r->cyc_count);
-		p = put_v(p, r->not_taken);
-		w->at = put_v(p, r->branch_count);
+		p = pt_leb128_put(p, r->not_taken);
+		w->at = pt_leb128_put(p, r->branch_count);
 	}
 	return number < 0 ? -1 : 0;
 }
@@ -281,8 +281,8 @@ int64_t ptr_put_call_path(struct ptr_writer *w, const struct ptr_call_path *r, s
 	uint8_t *p = begin(w, PTR_CALL_PATH, 0, &number, e);
 
 	if (p) {
-		p = put_v(p, r->parent);
-		p = put_v(p, r->symbol);
+		p = pt_leb128_put(p, r->parent);
+		p = pt_leb128_put(p, r->symbol);
 		w->at = put_ip(w, p, r->ip);
 	}
 	return number;
@@ -294,9 +294,9 @@ int64_t ptr_put_event(struct ptr_writer *w, const struct ptr_event *r, struct pt
 	uint8_t *p = begin(w, PTR_EVENT, strlen(r->name) + strlen(r->fields), &number, e);
 
 	if (p) {
-		p = put_v(p, r->slice);
-		p = put_v(p, r->machine);
-		p = put_v(p, r->thread);
+		p = pt_leb128_put(p, r->slice);
+		p = pt_leb128_put(p, r->machine);
+		p = pt_leb128_put(p, r->thread);
 		p = put_z(p, r->cpu);
 		p = put_z(p, r->vcpu);
 		p = put_tsc(&w->previous, p, r->tsc);
@@ -313,8 +313,8 @@ int64_t ptr_put_error(struct ptr_writer *w, const struct ptr_error *r, struct pt
 	uint8_t *p = begin(w, PTR_ERROR, strlen(r->kind) + strlen(r->message), &number, e);
 
 	if (p) {
-		p = put_v(p, r->slice);
-		p = put_v(p, r->stream);
+		p = pt_leb128_put(p, r->slice);
+		p = pt_leb128_put(p, r->stream);
 		p = put_z(p, r->cpu);
 		p = put_tsc(&w->previous, p, r->tsc);
 		p = put_tsc(&w->previous, p, r->tsc_end);
@@ -332,9 +332,9 @@ int64_t ptr_put_call(struct ptr_writer *w, const struct ptr_call *r, struct pt_e
 	uint8_t *p = begin(w, PTR_CALL, 0, &number, e);
 
 	if (p)
-		w->at =
-		    put_call_rest(&w->previous.call,
-				  put_v(put_call_thread(&w->previous.call, p, r, false), r->call_path), r);
+		w->at = put_call_rest(
+		    &w->previous.call,
+		    pt_leb128_put(put_call_thread(&w->previous.call, p, r, false), r->call_path), r);
 	return number;
 }
 
@@ -365,7 +365,7 @@ static uint8_t *put_waiting(uint8_t *to, const struct ptr_calls *calls, const st
 		const struct ptr_call_waiting *n = &calls->waiting[chunk->waiting_at + i];
 
 		memcpy(to, bytes + at, n->at - at);
-		to = put_v(to + (n->at - at), numbers->number(numbers->arg, n->instead));
+		to = pt_leb128_put(to + (n->at - at), numbers->number(numbers->arg, n->instead));
 		at = n->at;
 	}
 	memcpy(to, bytes + at, chunk->bytes - at);
@@ -400,8 +400,8 @@ int64_t ptr_put_guest_run(struct ptr_writer *w, const struct ptr_guest_run *r, s
 	uint8_t *p = begin(w, PTR_GUEST_RUN, 0, &number, e);
 
 	if (p) {
-		p = put_v(p, r->machine);
-		p = put_v(p, r->thread);
+		p = pt_leb128_put(p, r->machine);
+		p = pt_leb128_put(p, r->thread);
 		p = put_z(p, r->cpu);
 		p = put_z(p, r->vcpu);
 		p = put_count(p, r->vmcs);
@@ -412,12 +412,12 @@ int64_t ptr_put_guest_run(struct ptr_writer *w, const struct ptr_guest_run *r, s
 		p = put_count(p, r->exit_uncertainty_tsc);
 		p = put_ip(w, p, r->entry_ip);
 		p = put_ip(w, p, r->exit_ip);
-		p = put_v(p, r->entry_branch);
-		p = put_v(p, r->exit_branch);
+		p = pt_leb128_put(p, r->entry_branch);
+		p = pt_leb128_put(p, r->exit_branch);
 		p = put_count(p, r->insn_count);
 		p = put_count(p, r->cyc_count);
 		p = put_count(p, r->injected);
-		w->at = put_v(p, r->flags);
+		w->at = pt_leb128_put(p, r->flags);
 	}
 	return number;
 }
@@ -428,41 +428,41 @@ int64_t ptr_put_vmexit(struct ptr_writer *w, const struct ptr_vmexit *r, struct 
 	uint8_t *p = begin(w, PTR_VMEXIT_INTERVAL, 0, &number, e);
 
 	if (p) {
-		p = put_v(p, r->machine);
-		p = put_v(p, r->thread);
+		p = pt_leb128_put(p, r->machine);
+		p = pt_leb128_put(p, r->thread);
 		p = put_z(p, r->vcpu);
 		p = put_z(p, r->exit_cpu);
 		p = put_z(p, r->entry_cpu);
-		p = put_v(p, r->before);
-		p = put_v(p, r->after);
+		p = pt_leb128_put(p, r->before);
+		p = pt_leb128_put(p, r->after);
 		p = put_count(p, r->vmcs);
 		p = put_tsc(&w->previous, p, r->exit_tsc);
 		p = put_tsc(&w->previous, p, r->entry_tsc);
 		p = put_count(p, r->exit_uncertainty_tsc);
 		p = put_count(p, r->entry_uncertainty_tsc);
 		p = put_ip(w, p, r->guest_ip);
-		p = put_v(p, r->guest_symbol);
-		p = put_v(p, r->guest_dso);
-		p = put_v(p, r->guest_thread);
+		p = pt_leb128_put(p, r->guest_symbol);
+		p = pt_leb128_put(p, r->guest_dso);
+		p = pt_leb128_put(p, r->guest_thread);
 		p = put_count(p, r->guest_cr3);
-		p = put_v(p, r->exit_branch);
-		p = put_v(p, r->entry_branch);
+		p = pt_leb128_put(p, r->exit_branch);
+		p = pt_leb128_put(p, r->entry_branch);
 		p = put_count(p, r->reason);
 		p = put_count(p, r->raw_reason);
 		p = put_count(p, r->qualification);
 		p = put_count(p, r->vector);
 		p = put_count(p, r->operand);
-		p = put_v(p, r->source);
+		p = pt_leb128_put(p, r->source);
 		p = put_count(p, r->injected);
-		p = put_v(p, r->handler);
-		p = put_v(p, r->deepest);
-		p = put_v(p, r->deepest_depth);
+		p = pt_leb128_put(p, r->handler);
+		p = pt_leb128_put(p, r->deepest);
+		p = pt_leb128_put(p, r->deepest_depth);
 		p = put_count(p, r->host_insns);
 		p = put_count(p, r->host_cycles);
 		p = put_count(p, r->off_cpu_tsc);
 		p = put_count(p, r->userspace_tsc);
-		p = put_v(p, r->stolen_by);
-		w->at = put_v(p, r->flags);
+		p = pt_leb128_put(p, r->stolen_by);
+		w->at = pt_leb128_put(p, r->flags);
 	}
 	return number;
 }
@@ -479,11 +479,11 @@ int64_t ptr_put_code(struct ptr_writer *w, const struct ptr_code *r, struct pt_e
 		bytes += r->lens[i];
 	p = begin(w, PTR_CODE, bytes, &number, e);
 	if (p) {
-		p = put_v(p, r->version);
-		p = put_v(p, r->symbol);
-		p = put_v(p, r->bits);
+		p = pt_leb128_put(p, r->version);
+		p = pt_leb128_put(p, r->symbol);
+		p = pt_leb128_put(p, r->bits);
 		p = put_ip(w, p, r->ip);
-		p = put_v(p, r->count);
+		p = pt_leb128_put(p, r->count);
 		memcpy(p, r->lens, r->count);
 		memcpy(p + r->count, r->bytes, bytes);
 		w->at = p + r->count + bytes;
@@ -497,17 +497,17 @@ int64_t ptr_put_vm_clock(struct ptr_writer *w, const struct ptr_vm_clock *r, str
 	uint8_t *p = begin(w, PTR_VM_CLOCK, 0, &number, e);
 
 	if (p) {
-		p = put_v(p, r->machine);
+		p = pt_leb128_put(p, r->machine);
 		p = put_z(p, r->vcpu);
 		p = put_count(p, r->vmcs);
 		p = put_tsc(&w->previous, p, r->from_tsc);
-		p = put_v(p, r->offset);
+		p = pt_leb128_put(p, r->offset);
 		p = put_count(p, r->ratio);
-		p = put_v(p, r->frac_bits);
-		p = put_v(p, r->source);
-		p = put_v(p, r->observations);
+		p = pt_leb128_put(p, r->frac_bits);
+		p = pt_leb128_put(p, r->source);
+		p = pt_leb128_put(p, r->observations);
 		p = put_count(p, r->worst_residual_tsc);
-		w->at = put_v(p, r->slack_tsc);
+		w->at = pt_leb128_put(p, r->slack_tsc);
 	}
 	return number;
 }
@@ -521,11 +521,11 @@ int64_t ptr_put_path_sum(struct ptr_writer *w, const struct ptr_path_sum *r, uin
 	if (number >= 0)
 		w->branches += r->repeats * branches;
 	if (p) {
-		p = put_v(p, r->path);
-		p = put_v(p, r->machine);
-		p = put_v(p, r->runs);
-		p = put_v(p, r->repeats);
-		p = put_v(p, r->insn_timed);
+		p = pt_leb128_put(p, r->path);
+		p = pt_leb128_put(p, r->machine);
+		p = pt_leb128_put(p, r->runs);
+		p = pt_leb128_put(p, r->repeats);
+		p = pt_leb128_put(p, r->insn_timed);
 		memcpy(p, &r->cycles, sizeof r->cycles);
 		w->at = p + sizeof r->cycles;
 	}
@@ -538,11 +538,11 @@ int64_t ptr_put_call_sum(struct ptr_writer *w, const struct ptr_call_sum *r, str
 	uint8_t *p = begin(w, PTR_CALL_SUM, 0, &number, e);
 
 	if (p) {
-		p = put_v(p, r->thread);
-		p = put_v(p, r->call_path);
-		p = put_v(p, r->calls);
-		p = put_v(p, r->branch_count);
-		p = put_v(p, r->insn_count);
+		p = pt_leb128_put(p, r->thread);
+		p = pt_leb128_put(p, r->call_path);
+		p = pt_leb128_put(p, r->calls);
+		p = pt_leb128_put(p, r->branch_count);
+		p = pt_leb128_put(p, r->insn_count);
 		p = put_count(p, r->cyc_count);
 		w->at = put_count(p, r->elapsed_tsc);
 	}
@@ -555,9 +555,9 @@ int64_t ptr_put_interrupt(struct ptr_writer *w, const struct ptr_interrupt *r, s
 	uint8_t *p = begin(w, PTR_INTERRUPT, 0, &number, e);
 
 	if (p) {
-		p = put_v(p, r->slice);
-		p = put_v(p, r->path);
-		p = put_v(p, r->at);
+		p = pt_leb128_put(p, r->slice);
+		p = pt_leb128_put(p, r->path);
+		p = pt_leb128_put(p, r->at);
 		w->at = put_tsc(&w->previous, p, r->tsc);
 	}
 	return number < 0 ? -1 : 0;
@@ -644,7 +644,7 @@ int ptr_writer_finish(struct ptr_writer *w, struct pt_error *e)
 	p = w->at;
 	*p++ = PTR_END;
 	for (int i = 0; i < PTR_TYPES; i++)
-		p = put_v(p, w->counts[i]);
-	w->at = put_v(p, w->branches);
+		p = pt_leb128_put(p, w->counts[i]);
+	w->at = pt_leb128_put(p, w->branches);
 	return flush(w, e) < 0 ? -1 : ptr_blocks_finish(w->blocks, e);
 }
