@@ -7,20 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/apart.h"
 #include "schema/thread.h"
 
 enum {
 	BATCHES = 4,
 	BATCHES_WAKE = 2, /* that wait before a thread that sleeps is woken: that is dear */
 	BATCH_BYTES = 1 << 19,
-	FETCHED = 8, /* messages ahead */
-	APART = 128  /* bytes: two cache lines, for a processor fetches them in pairs */
+	FETCHED = 8,	     /* messages ahead */
+	FETCHED_BYTES = 1024 /* of the batch that is filled */
 };
 
 /* Messages one after another, each after its size with what aligns the next one. What two threads write
- * is APART: else each write takes the line from the other one's cache. */
+ * is apart: else each write takes the line from the other one's cache. */
 struct batch {
-	alignas(APART) size_t bytes;
+	alignas(PT_APART) size_t bytes;
 	size_t room;
 	unsigned char *data;
 };
@@ -37,10 +38,10 @@ struct feed {
 	bool threaded; /* there is a thread */
 	pthread_t thread;
 	struct batch batches[BATCHES];
-	alignas(APART) struct batch *filled;	     /* the giving thread's */
-	alignas(APART) const struct batch *taken_of; /* the taking one's: what is being taken is of it */
+	alignas(PT_APART) struct batch *filled;		/* the giving thread's */
+	alignas(PT_APART) const struct batch *taken_of; /* the taking one's: what is being taken is of it */
 	/* Of both threads, behind the lock */
-	alignas(APART) pthread_mutex_t lock;
+	alignas(PT_APART) pthread_mutex_t lock;
 	pthread_cond_t more, taken;
 	uint64_t given, done; /* batches: the n-th one is batches[n % BATCHES] */
 	bool idle;	      /* the thread sleeps */
@@ -192,6 +193,8 @@ void *feed_give(struct feed *f, size_t bytes, struct pt_error *e)
 	head = (void *)(f->filled->data + f->filled->bytes);
 	head->bytes = all;
 	f->filled->bytes += all;
+	/* The thread that takes them has read it before. */
+	pt_fetch_all_to_write(f->filled->data + f->filled->bytes + FETCHED_BYTES, all);
 	return head + 1;
 }
 
@@ -209,13 +212,12 @@ int feed_settle(struct feed *f, struct pt_error *e)
 struct feed *feed_create(feed_take take, feed_fetch fetch, void *arg, bool threaded, const char *what,
 			 struct pt_error *e)
 {
-	struct feed *f = aligned_alloc(alignof(struct feed), sizeof *f);
+	struct feed *f = pt_alloc_apart(sizeof *f);
 
 	if (!f) {
 		pt_fail_no_memory(e, what);
 		return NULL;
 	}
-	memset(f, 0, sizeof *f);
 	f->take = take;
 	f->fetch = fetch;
 	f->arg = arg;

@@ -4,11 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/apart.h"
 #include "schema/array.h"
 #include "schema/records_encode.h"
 
 /* A chunk is put into one block, of which what is left over is lost: some 4 KB. */
 #define CHUNK_CALLS 256
+/* Before they are written: who puts a chunk, and has read it, may be another thread than who adds to the next. */
+#define FETCHED_BYTES 512
 
 _Static_assert((CHUNK_CALLS + 1) * PTR_CALL_BYTES_MAX < PTR_BLOCK_MAX, "a chunk fits into a block");
 
@@ -71,6 +74,7 @@ int ptr_calls_add(struct ptr_calls *c, const struct ptr_call *r, uint32_t instea
 	}
 	p = put_call_rest(&chunk->last, p, r);
 	c->used += (size_t)(p - begin);
+	pt_fetch_to_write(p + FETCHED_BYTES);
 	chunk->bytes += (uint32_t)(p - begin);
 	chunk->count++;
 	return 0;
@@ -123,6 +127,7 @@ void ptr_calls_add_like(struct ptr_calls *c, const struct ptr_call *r, const str
 	p += like->n;
 	chunk->last.return_branch += like->branches;
 	c->used += (size_t)(p - begin);
+	pt_fetch_to_write(p + FETCHED_BYTES);
 	chunk->bytes += (uint32_t)(p - begin);
 	chunk->count += like->count;
 }

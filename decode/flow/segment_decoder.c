@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "schema/apart.h"
 #include "schema/array.h"
 
 /* Of its graph, at first. */
@@ -19,7 +20,7 @@ static bool read_later(void *arg, struct pt_code *code)
 
 struct pt_segment_decoder *pt_segment_decoder_create(const struct pt_segment_config *config)
 {
-	struct pt_segment_decoder *d = calloc(1, sizeof *d);
+	struct pt_segment_decoder *d = pt_alloc_apart(sizeof *d);
 	struct pt_error e;
 
 	if (!d)

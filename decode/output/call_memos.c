@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "decode/code/huge_pages.h"
+#include "schema/apart.h"
 #include "schema/hash.h"
 #include "schema/records.h"
 
@@ -44,7 +45,7 @@ struct pt_call_memos {
 
 struct pt_call_memos *pt_call_memos_create(void)
 {
-	struct pt_call_memos *m = calloc(1, sizeof *m);
+	struct pt_call_memos *m = pt_alloc_apart(sizeof *m);
 
 	if (m && (m->memos = pt_table_create(MEMOS, sizeof *m->memos)))
 		return m;

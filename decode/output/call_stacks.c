@@ -7,6 +7,7 @@
 #include "decode/output/call_frames.h"
 #include "decode/output/call_memos.h"
 #include "decode/output/call_roles.h"
+#include "schema/apart.h"
 #include "schema/array.h"
 
 #define EXECS_UNKNOWN UINT32_MAX
@@ -41,7 +42,7 @@ struct pt_call_stacks {
 
 struct pt_call_stacks *pt_call_stacks_create(const struct pt_call_stacks_config *config)
 {
-	struct pt_call_stacks *c = calloc(1, sizeof *c);
+	struct pt_call_stacks *c = pt_alloc_apart(sizeof *c);
 
 	if (!c)
 		return NULL;
@@ -99,7 +100,7 @@ void pt_call_stacks_keep(struct pt_call_stacks *c, uint64_t from_tsc, uint64_t u
 
 struct pt_call_stack *pt_call_stack_create(const struct pt_task *task, uint32_t number)
 {
-	struct pt_call_stack *st = calloc(1, sizeof *st);
+	struct pt_call_stack *st = pt_alloc_apart(sizeof *st);
 
 	if (!st)
 		return NULL;
@@ -361,7 +362,9 @@ static void runs(const struct pt_call_stacks *c, struct pt_call_stack *st)
 		st->replaced = true;
 		st->execs = c->who.execs;
 	}
-	st->frames.thread = c->who.thread;
+	/* Mostly it is. It is read soon, together with the number beside it: that would wait for a store. */
+	if (st->frames.thread != c->who.thread)
+		st->frames.thread = c->who.thread;
 	if (st->task->machine->pid)
 		st->host = c->who.host_task;
 }

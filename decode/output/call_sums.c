@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "schema/apart.h"
 #include "schema/array.h"
 #include "schema/hash.h"
 
@@ -36,7 +37,7 @@ struct pt_call_sums {
 
 struct pt_call_sums *pt_call_sums_create(void)
 {
-	struct pt_call_sums *s = calloc(1, sizeof *s);
+	struct pt_call_sums *s = pt_alloc_apart(sizeof *s);
 
 	if (s && pt_hash_init(&s->by_key, 8, NULL) == 0)
 		return s;

@@ -2,6 +2,7 @@
 #include "decode/output/calls.h"
 
 #include <pthread.h>
+#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,6 +12,7 @@
 #include "decode/output/call_stacks.h"
 #include "decode/output/call_sums.h"
 #include "decode/output/call_threads.h"
+#include "schema/apart.h"
 #include "schema/array.h"
 
 /*
@@ -20,6 +22,7 @@
  */
 #define BATCHES	     8
 #define BATCH_STEPS  2048 /* what a batch is filled by: a run, or a step that is none */
+#define STEPS_AHEAD  10	  /* whose memory is fetched before it is written */
 #define BATCHES_WAKE 4	  /* that wait before a thread is woken */
 /* Once there have been so many call paths that some may have to be forgotten, that is done every so many
  * batches: always after the same steps, with no shard at work, so that the records are those of one thread. */
@@ -36,7 +39,7 @@ struct turn {
 
 /* What a shard has made of its turns. */
 struct part {
-	struct pt_call_records records;
+	alignas(PT_APART) struct pt_call_records records;
 	size_t taken; /* steps that it has come by, of all shards', */
 	size_t turns; /* and turns that it need not look at again */
 	bool no_memory;
@@ -90,7 +93,8 @@ struct pt_calls {
 	bool full_reported;
 
 	struct pt_thread_pool *pool; /* NULL: there are no threads */
-	pthread_mutex_t mutex;	     /* of what follows, and shards' taken and busy, while there are */
+	/* Of what follows, and shards' taken and busy, while there are threads. */
+	alignas(PT_APART) pthread_mutex_t mutex;
 	pthread_cond_t done;
 	struct shard shards[SHARDS_MAX];
 	unsigned shard_count;
@@ -137,7 +141,7 @@ static bool init(struct pt_calls *c)
 
 struct pt_calls *pt_calls_create(struct pt_emit *emit)
 {
-	struct pt_calls *c = calloc(1, sizeof *c);
+	struct pt_calls *c = pt_alloc_apart(sizeof *c);
 
 	if (!c)
 		return NULL;
@@ -204,11 +208,12 @@ static void take_batch(struct shard *s, unsigned number, struct batch *b)
 }
 
 /* A shard that has something to do, and does nothing: the one that is furthest behind. It is busy then. NULL:
- * none. The mutex is held. */
+ * none. */
 static struct shard *begin_shard(struct pt_calls *c)
 {
 	struct shard *last = NULL;
 
+	pthread_mutex_lock(&c->mutex);
 	for (unsigned i = 0; i < c->shard_count; i++) {
 		struct shard *s = &c->shards[i];
 
@@ -217,20 +222,13 @@ static struct shard *begin_shard(struct pt_calls *c)
 	}
 	if (last)
 		last->busy = true;
+	pthread_mutex_unlock(&c->mutex);
 	return last;
 }
 
-bool pt_calls_work(void *calls, unsigned thread)
+/* The shard is busy: it takes its next batch. */
+static void run_shard(struct pt_calls *c, struct shard *s)
 {
-	struct pt_calls *c = calls;
-	struct shard *s;
-
-	(void)thread;
-	pthread_mutex_lock(&c->mutex);
-	s = begin_shard(c);
-	pthread_mutex_unlock(&c->mutex);
-	if (!s)
-		return false;
 	take_batch(s, (unsigned)(s - c->shards), &c->batches[s->taken % BATCHES]);
 	pthread_mutex_lock(&c->mutex);
 	s->busy = false;
@@ -238,7 +236,17 @@ bool pt_calls_work(void *calls, unsigned thread)
 	if (c->waits)
 		pthread_cond_signal(&c->done);
 	pthread_mutex_unlock(&c->mutex);
-	return true;
+}
+
+bool pt_calls_work(void *calls, unsigned thread)
+{
+	struct pt_calls *c = calls;
+	struct shard *s = begin_shard(c);
+
+	(void)thread;
+	if (s)
+		run_shard(c, s);
+	return s;
 }
 
 static uint64_t cpu_ns(void)
@@ -252,12 +260,16 @@ static uint64_t cpu_ns(void)
 bool pt_calls_help(void *calls, unsigned thread)
 {
 	struct pt_calls *c = calls;
-	uint64_t begin = cpu_ns();
-	bool done = pt_calls_work(c, thread);
+	struct shard *s = begin_shard(c);
+	uint64_t begin;
 
-	if (done)
-		c->helped_ns += cpu_ns() - begin;
-	return done;
+	(void)thread;
+	if (!s)
+		return false;
+	begin = cpu_ns();
+	run_shard(c, s);
+	c->helped_ns += cpu_ns() - begin;
+	return true;
 }
 
 uint64_t pt_calls_helped_ns(const struct pt_calls *c)
@@ -458,6 +470,7 @@ static inline struct pt_call_step *next_step(struct pt_calls *c, bool who)
 	if (who || !b->turn_count)
 		b->turns[b->turn_count++] = (struct turn){.shard = c->who_shard, .begin = b->count};
 	b->turns[b->turn_count - 1].end = ++b->count;
+	pt_fetch_to_write(b->steps + b->count + STEPS_AHEAD); /* another thread has read it */
 	return &b->steps[b->count - 1];
 }
 
