@@ -288,3 +288,14 @@ int call_groups_add(struct call_groups *g, const struct group_calls *c, struct p
 		add_times(&g->times, c->return_tsc - (c->elapsed - 1), c->return_tsc);
 	return 0;
 }
+
+uint64_t call_groups_bytes(const struct call_groups *g)
+{
+	return insert_bytes(g->insert) + insert_bytes(g->insert_whole);
+}
+
+void call_groups_keep(struct call_groups *g, struct kept_rows *rows)
+{
+	insert_keep(g->insert, rows);
+	insert_keep(g->insert_whole, rows);
+}

@@ -12,6 +12,7 @@
 #include "schema/records.h"
 
 struct inserter;
+struct kept_rows;
 
 /* The calls of one shape that return in one run, as they are stored. Ids are the database's; 0 is unknown. */
 struct group_calls {
@@ -44,5 +45,8 @@ void call_groups_destroy(struct call_groups *g); /* NULL is fine */
 int call_groups_add(struct call_groups *g, const struct group_calls *c, struct pt_error *e);
 /* Writes the row that is not full yet. 0, or -1: SQLite's error. */
 int call_groups_flush(struct call_groups *g, struct pt_error *e);
+uint64_t call_groups_bytes(const struct call_groups *g); /* of all rows (insert_bytes()) */
+/* As insert_keep(). */
+void call_groups_keep(struct call_groups *g, struct kept_rows *rows);
 
 #endif

@@ -13,7 +13,6 @@
 
 enum {
 	RECENT_RUNS = 1 << 16, /* runs whose times are kept; calls from before store their own */
-	POLL_RUNS = 8192,      /* runs with calls between two polls */
 	SEARCHES = 4	       /* runs whose calls are held or looked for at a time: more than steps */
 };
 
@@ -42,6 +41,7 @@ struct calls {
 	 * which are not stored yet, from number `searched` on. */
 	struct held_calls of_runs[SEARCHES];
 	uint64_t held, searched;
+	uint64_t next;		      /* number of the call whose row comes next */
 	struct spooled_calls spooled; /* that are put or got */
 	struct group_calls group;
 };
@@ -347,16 +347,34 @@ static int insert(struct calls *c, uint64_t *number, struct pt_error *e)
 		   : call_groups_add(c->groups, g, e);
 }
 
-int calls_finish(struct calls *c, const struct pt_sink_poll *poll, struct pt_error *e)
+int calls_rank(struct calls *c, struct pt_error *e)
 {
-	if (put_held(c, e) < 0 || call_shapes_finish(c->shapes, e) < 0 ||
-	    call_path_ranks_finish(c->ranks, e) < 0 || call_spool_rewind(&c->spool, e) < 0)
-		return -1;
-	for (uint64_t number = 1, runs = 0; number <= c->count; runs++) {
-		if (!(runs % POLL_RUNS) && poll->interrupted && poll->interrupted(poll->arg))
-			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "interrupted");
-		if (insert(c, &number, e) < 0)
+	c->next = 1;
+	return put_held(c, e) < 0 || call_shapes_finish(c->shapes, e) < 0 ||
+		       call_path_ranks_finish(c->ranks, e) < 0 || call_spool_rewind(&c->spool, e) < 0
+		   ? -1
+		   : 0;
+}
+
+static int make(void *arg, struct pt_error *e)
+{
+	struct calls *c = arg;
+	uint64_t until = call_groups_bytes(c->groups) + ROW_TURN_BYTES;
+
+	while (c->next <= c->count && call_groups_bytes(c->groups) < until)
+		if (insert(c, &c->next, e) < 0)
 			return -1;
-	}
-	return call_groups_flush(c->groups, e);
+	return c->next <= c->count ? 1 : call_groups_flush(c->groups, e);
+}
+
+static void keep(void *arg, struct kept_rows *rows)
+{
+	const struct calls *c = arg;
+
+	call_groups_keep(c->groups, rows);
+}
+
+struct row_maker calls_maker(struct calls *c)
+{
+	return (struct row_maker){make, keep, c};
 }

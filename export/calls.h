@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "export/bases.h"
-#include "export/sink.h"
+#include "export/row_turns.h"
 #include "schema/records.h"
 
 struct inserter;
@@ -27,7 +27,9 @@ void calls_destroy(struct calls *c); /* NULL is fine */
 void calls_run(struct calls *c, uint64_t number, uint64_t tsc);
 /* The next call. The database is not touched. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */
 int calls_add(struct calls *c, const struct ptr_call *call, struct pt_error *e);
-/* After the last call: fills the tables. 0, or -1, also PT_ERR_REFUSED: the poll ended it. */
-int calls_finish(struct calls *c, const struct pt_sink_poll *poll, struct pt_error *e);
+/* After the last call: shapes and call paths get their numbers and rows. 0, or -1. */
+int calls_rank(struct calls *c, struct pt_error *e);
+/* Then makes the rows of calls, and uses nothing but what is its own. */
+struct row_maker calls_maker(struct calls *c);
 
 #endif

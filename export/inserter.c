@@ -1,6 +1,7 @@
 /* inserter.c - see inserter.h. */
 #include "export/inserter.h"
 
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +9,12 @@
 #include "export/db.h"
 #include "export/feed.h"
 #include "export/row_table.h"
+#include "schema/apart.h"
 
-enum { COLUMNS = ROW_TABLE_COLUMNS };
+enum {
+	COLUMNS = ROW_TABLE_COLUMNS,
+	KEPT_AHEAD = 1024 /* bytes of kept rows whose memory is fetched before it is written */
+};
 
 enum type { IS_NULL, IS_INT, IS_DOUBLE, IS_TEXT, IS_BLOB };
 
@@ -41,6 +46,8 @@ struct insert {
 	struct value values[COLUMNS];
 	const void *data[COLUMNS]; /* of texts and blobs */
 	size_t bytes;		   /* of these together */
+	uint64_t all_bytes;	   /* of all rows */
+	struct kept_rows *kept;	   /* where the rows go to; NULL: to the inserter */
 };
 
 /* A row on its way: the values, then the bytes of texts and blobs. */
@@ -48,6 +55,12 @@ struct row {
 	const struct insert *insert;
 	bool taken; /* by the statement of a row before */
 	struct value values[];
+};
+
+/* Rows one after another, each after its bytes and aligned as they are. */
+struct kept_rows {
+	unsigned char *data;
+	size_t bytes, room;
 };
 
 /* ---- Inserting: in the thread -------------------------------------------------------------------------- */
@@ -256,14 +269,95 @@ void insert_blob(struct insert *i, int at, const void *blob, size_t bytes)
 	set_data(i, at, IS_BLOB, blob, bytes);
 }
 
+/* ---- Rows that are kept -------------------------------------------------------------------------------- */
+
+struct kept_head {
+	alignas(max_align_t) size_t bytes; /* of the row */
+};
+
+/* From one head to the next. */
+static size_t kept_bytes(size_t row_bytes)
+{
+	size_t unit = sizeof(struct kept_head);
+
+	return unit + (row_bytes + unit - 1) / unit * unit;
+}
+
+struct kept_rows *kept_rows_create(void)
+{
+	return calloc(1, sizeof(struct kept_rows));
+}
+
+void kept_rows_destroy(struct kept_rows *rows)
+{
+	if (rows)
+		free(rows->data);
+	free(rows);
+}
+
+/* Room for a row of so many bytes. NULL: PT_ERR_NO_MEMORY. */
+static void *keep(struct kept_rows *rows, size_t bytes, struct pt_error *e)
+{
+	size_t all = kept_bytes(bytes);
+	struct kept_head *head;
+
+	if (rows->bytes + all > rows->room) {
+		size_t room = 2 * (rows->bytes + all);
+		unsigned char *grown = realloc(rows->data, room);
+
+		if (!grown) {
+			pt_fail_no_memory(e, "rows");
+			return NULL;
+		}
+		rows->data = grown;
+		rows->room = room;
+	}
+	head = (void *)(rows->data + rows->bytes);
+	head->bytes = bytes;
+	rows->bytes += all;
+	pt_fetch_all_to_write(rows->data + rows->bytes + KEPT_AHEAD, all); /* the other thread has read it */
+	return head + 1;
+}
+
+void insert_keep(struct insert *i, struct kept_rows *rows)
+{
+	i->kept = rows;
+}
+
+int inserter_run_kept(struct inserter *r, struct kept_rows *rows, struct pt_error *e)
+{
+	const struct kept_head *head;
+
+	for (size_t at = 0; at < rows->bytes; at += kept_bytes(head->bytes)) {
+		void *row;
+
+		head = (const void *)(rows->data + at);
+		row = feed_give(r->feed, head->bytes, e);
+		if (!row)
+			return -1;
+		memcpy(row, head + 1, head->bytes);
+	}
+	rows->bytes = 0;
+	return 0;
+}
+
+/* ---- A row is done ------------------------------------------------------------------------------------- */
+
+uint64_t insert_bytes(const struct insert *i)
+{
+	return i->all_bytes;
+}
+
 int insert_run(struct insert *i, struct pt_error *e)
 {
-	size_t values = (size_t)i->columns * sizeof *i->values;
-	struct row *row = feed_give(i->inserter->feed, sizeof *row + values + i->bytes, e);
+	size_t values = (size_t)i->columns * sizeof *i->values,
+	       bytes = sizeof(struct row) + values + i->bytes;
+	struct row *row = i->kept ? keep(i->kept, bytes, e) : feed_give(i->inserter->feed, bytes, e);
 	char *data;
 
 	if (!row)
 		return -1;
+	i->all_bytes += bytes;
 	row->insert = i;
 	row->taken = false;
 	memcpy(row->values, i->values, values);

@@ -48,5 +48,20 @@ void insert_blob(struct insert *i, int at, const void *blob, size_t bytes);
 
 /* The row. 0, or -1: PT_ERR_NO_MEMORY, or what SQLite said of it or of one before. */
 int insert_run(struct insert *i, struct pt_error *e);
+/* Bytes of all rows that were run, as they wait. */
+uint64_t insert_bytes(const struct insert *i);
+
+/* ---- Rows that another thread makes -------------------------------------------------------------------- */
+
+/* Rows that are kept, to be run later. */
+struct kept_rows;
+
+struct kept_rows *kept_rows_create(void);	/* NULL: no memory */
+void kept_rows_destroy(struct kept_rows *rows); /* NULL is fine */
+
+/* From now on the statement's rows are added to these, which any thread may do; NULL: they are run again. */
+void insert_keep(struct insert *i, struct kept_rows *rows);
+/* Runs the rows, of which none is kept any more. 0, or -1 as insert_run(). */
+int inserter_run_kept(struct inserter *r, struct kept_rows *rows, struct pt_error *e);
 
 #endif

@@ -7,17 +7,16 @@
 
 #include "export/dictionary.h"
 #include "export/digits.h"
+#include "export/inserter.h"
 #include "export/run_chunks.h"
 #include "export/run_rows.h"
-#include "export/sink.h"
 #include "export/spool.h"
 #include "schema/leb128.h"
 #include "schema/records.h"
 
 enum {
-	COLUMNS = 7,	  /* of struct run_group */
-	NUMBER_BYTES = 5, /* of 32 bits (schema/leb128.h) */
-	POLL_GROUPS = 1024
+	COLUMNS = 7,	 /* of struct run_group */
+	NUMBER_BYTES = 5 /* of 32 bits (schema/leb128.h) */
 };
 
 /* What a group becomes in the spool: its head, bytes of numbers, which columns they are of, and the
@@ -37,6 +36,12 @@ struct run_groups {
 	uint64_t count;
 	struct stored stored;
 	struct spool spool;
+	/* The tables are filled. */
+	struct inserter *inserter;
+	struct dictionary *dictionary;
+	struct run_rows *rows;
+	struct run_chunks *chunks;
+	uint64_t inserted; /* groups */
 };
 
 struct run_groups *run_groups_create(int scratch, struct pt_error *e)
@@ -48,11 +53,6 @@ struct run_groups *run_groups_create(int scratch, struct pt_error *e)
 	else
 		pt_fail_no_memory(e, "runs");
 	return g;
-}
-
-void run_groups_destroy(struct run_groups *g)
-{
-	free(g);
 }
 
 /* ---- The scratch file ---------------------------------------------------------------------------------- */
@@ -237,33 +237,65 @@ static int place_paths(struct run_group *g, struct dictionary *d, uint32_t usual
 	return 0;
 }
 
-static int insert_groups(struct run_groups *g, struct run_rows *rows, struct run_chunks *chunks,
-			 struct dictionary *d, const struct pt_sink_poll *poll, struct pt_error *e)
+static int insert_group(struct run_groups *g, struct pt_error *e)
 {
 	uint32_t usual[DIGITS_ROW];
 
-	for (uint64_t i = 0; i < g->count; i++) {
-		if (!(i % POLL_GROUPS) && poll->interrupted && poll->interrupted(poll->arg))
-			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "interrupted");
-		if (read_group(g, e) < 0 || place_paths(&g->group, d, usual, e) < 0 ||
-		    run_rows_insert(rows, &g->group, usual, e) < 0 ||
-		    run_chunks_add(chunks, &g->group.head, e) < 0)
-			return -1;
-	}
-	return run_chunks_finish(chunks, e);
+	g->inserted++;
+	return read_group(g, e) < 0 || place_paths(&g->group, g->dictionary, usual, e) < 0 ||
+		       run_rows_insert(g->rows, &g->group, usual, e) < 0 ||
+		       run_chunks_add(g->chunks, &g->group.head, e) < 0
+		   ? -1
+		   : 0;
 }
 
-int run_groups_finish(struct run_groups *g, struct inserter *inserter, struct dictionary *d,
-		      const struct pt_sink_poll *poll, struct pt_error *e)
+static int make(void *arg, struct pt_error *e)
 {
-	struct run_rows *rows = NULL;
-	struct run_chunks *chunks = NULL;
-	int ret = -1;
+	struct run_groups *g = arg;
+	uint64_t until = run_rows_bytes(g->rows) + ROW_TURN_BYTES;
 
-	if (flush(g, e) == 0 && spool_rewind(&g->spool, e) == 0 && (rows = run_rows_create(inserter, e)) &&
-	    (chunks = run_chunks_create(inserter, e)))
-		ret = insert_groups(g, rows, chunks, d, poll, e) < 0 ? -1 : inserter_settle(inserter, e);
-	run_chunks_destroy(chunks);
-	run_rows_destroy(rows);
+	while (g->inserted < g->count && run_rows_bytes(g->rows) < until)
+		if (insert_group(g, e) < 0)
+			return -1;
+	return g->inserted < g->count ? 1 : run_chunks_finish(g->chunks, e);
+}
+
+struct row_maker run_groups_maker(struct run_groups *g)
+{
+	return (struct row_maker){.make = make, .arg = g};
+}
+
+static void end(struct run_groups *g)
+{
+	run_chunks_destroy(g->chunks);
+	run_rows_destroy(g->rows);
+	g->chunks = NULL;
+	g->rows = NULL;
+}
+
+int run_groups_begin(struct run_groups *g, struct inserter *inserter, struct dictionary *d,
+		     struct pt_error *e)
+{
+	g->inserter = inserter;
+	g->dictionary = d;
+	return flush(g, e) < 0 || spool_rewind(&g->spool, e) < 0 ||
+		       !(g->rows = run_rows_create(inserter, e)) ||
+		       !(g->chunks = run_chunks_create(inserter, e))
+		   ? -1
+		   : 0;
+}
+
+int run_groups_end(struct run_groups *g, struct pt_error *e)
+{
+	int ret = inserter_settle(g->inserter, e);
+
+	end(g);
 	return ret;
+}
+
+void run_groups_destroy(struct run_groups *g)
+{
+	if (g)
+		end(g);
+	free(g);
 }

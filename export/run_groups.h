@@ -10,12 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "export/row_turns.h"
 #include "schema/derived/run_times.h"
 #include "schema/error.h"
 
 struct dictionary;
 struct inserter;
-struct pt_sink_poll;
 
 /* A run as it goes into the database: ids are the database's. */
 struct group_run {
@@ -37,10 +37,14 @@ void run_groups_destroy(struct run_groups *g); /* NULL is fine */
 /* The next run, in the order of ids, and its times. 0, or -1: PT_ERR_IO. */
 int run_groups_add(struct run_groups *g, const struct group_run *r, const struct ptr_timed_run *times,
 		   struct pt_error *e);
-/* After the last run and dictionary_rank(): inserts the rows, and records in the dictionary where its
- * paths are. 0, or -1: PT_ERR_IO, PT_ERR_NO_MEMORY, PT_ERR_REFUSED (interrupted, too many runs),
+/* After the last run and dictionary_rank(): there are tables to fill. 0, or -1: PT_ERR_IO, PT_ERR_NO_MEMORY,
  * SQLite's error. */
-int run_groups_finish(struct run_groups *g, struct inserter *inserter, struct dictionary *d,
-		      const struct pt_sink_poll *poll, struct pt_error *e);
+int run_groups_begin(struct run_groups *g, struct inserter *inserter, struct dictionary *d,
+		     struct pt_error *e);
+/* Then makes the rows, and records in the dictionary where its paths are. Errors: also PT_ERR_REFUSED (too
+ * many runs). */
+struct row_maker run_groups_maker(struct run_groups *g);
+/* All rows are in. 0, or -1: SQLite's error. */
+int run_groups_end(struct run_groups *g, struct pt_error *e);
 
 #endif

@@ -124,3 +124,8 @@ int run_rows_insert(struct run_rows *r, struct run_group *g, const uint32_t usua
 	insert_known(s, 23, h->open != 0, (int64_t)h->open);
 	return insert_run(s, e);
 }
+
+uint64_t run_rows_bytes(const struct run_rows *r)
+{
+	return insert_bytes(r->insert);
+}

@@ -43,5 +43,6 @@ void run_rows_destroy(struct run_rows *r);	      /* NULL is fine */
  * -1: SQLite's error. */
 int run_rows_insert(struct run_rows *r, struct run_group *g, const uint32_t usual[DIGITS_ROW],
 		    struct pt_error *e);
+uint64_t run_rows_bytes(const struct run_rows *r); /* of all rows (insert_bytes()) */
 
 #endif

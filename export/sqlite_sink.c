@@ -340,6 +340,16 @@ static void finalize(struct sqlite_sink *s)
 	s->inserter = NULL;
 }
 
+static int insert_runs_and_calls(struct sqlite_sink *s, struct pt_error *e)
+{
+	const struct row_maker runs = run_groups_maker(s->runs), calls = calls_maker(s->calls);
+
+	return run_groups_begin(s->runs, s->inserter, s->dictionary, e) < 0 || calls_rank(s->calls, e) < 0 ||
+		       row_turns_run(s->inserter, &runs, &calls, s->threads != 1, &s->poll, e) < 0
+		   ? -1
+		   : run_groups_end(s->runs, e);
+}
+
 static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 {
 	struct sqlite_sink *s = (struct sqlite_sink *)sink;
@@ -351,15 +361,13 @@ static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 	if (call_feed_finish(s->call_feed, e) < 0 || run_feed_finish(s->run_feed, e) < 0 ||
 	    slices_finish(s->slices, e) < 0 || dictionary_rank(s->dictionary, e) < 0)
 		return -1;
-	s->busy_with = "writing runs";
-	if (run_groups_finish(s->runs, s->inserter, s->dictionary, &s->poll, e) < 0 ||
-	    insert_interrupts(s, e) < 0)
+	s->busy_with = "writing runs and calls";
+	if (insert_runs_and_calls(s, e) < 0 || insert_interrupts(s, e) < 0)
 		return -1;
 	s->totals.first_tsc = slices_first_tsc(s->slices);
 	s->totals.last_tsc = slices_last_tsc(s->slices);
 	s->totals.cyc_count = slices_cyc_count(s->slices);
-	s->busy_with = "writing calls";
-	if (calls_finish(s->calls, &s->poll, e) < 0 || call_paths_finish(s->call_paths, e) < 0)
+	if (call_paths_finish(s->call_paths, e) < 0)
 		return -1;
 	/* Their memory is the dictionary's now. */
 	calls_destroy(s->calls);
