@@ -341,7 +341,7 @@ int inserter_run_kept(struct inserter *r, struct kept_rows *rows, struct pt_erro
 	return 0;
 }
 
-/* ---- A row is done ------------------------------------------------------------------------------------- */
+/* ---- Running a row ------------------------------------------------------------------------------------- */
 
 uint64_t insert_bytes(const struct insert *i)
 {
