@@ -5,8 +5,8 @@
 #include <stdalign.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "export/messages.h"
 #include "schema/apart.h"
 #include "schema/thread.h"
 
@@ -14,20 +14,12 @@ enum {
 	BATCHES = 4,
 	BATCHES_WAKE = 2, /* that wait before a thread that sleeps is woken: that is dear */
 	BATCH_BYTES = 1 << 19,
-	FETCHED = 8,	     /* messages ahead */
-	FETCHED_BYTES = 1024 /* of the batch that is filled */
+	FETCHED = 8 /* messages ahead */
 };
 
-/* Messages one after another, each after its size with what aligns the next one. What two threads write
- * is apart: else each write takes the line from the other one's cache. */
+/* What two threads write is apart: else each write takes the line from the other one's cache. */
 struct batch {
-	alignas(PT_APART) size_t bytes;
-	size_t room;
-	unsigned char *data;
-};
-
-struct head {
-	alignas(max_align_t) size_t bytes;
+	alignas(PT_APART) struct messages messages;
 };
 
 struct feed {
@@ -38,8 +30,9 @@ struct feed {
 	bool threaded; /* there is a thread */
 	pthread_t thread;
 	struct batch batches[BATCHES];
-	alignas(PT_APART) struct batch *filled;		/* the giving thread's */
-	alignas(PT_APART) const struct batch *taken_of; /* the taking one's: what is being taken is of it */
+	alignas(PT_APART) struct messages *filled; /* the giving thread's */
+	alignas(PT_APART) const
+	    struct messages *taken_of; /* the taking one's: what is being taken is of it */
 	/* Of both threads, behind the lock */
 	alignas(PT_APART) pthread_mutex_t lock;
 	pthread_cond_t more, taken;
@@ -51,41 +44,33 @@ struct feed {
 
 /* ---- Taking -------------------------------------------------------------------------------------------- */
 
-static size_t fetch_one(const struct feed *f, const struct batch *b, size_t at)
+/* Fetches what the message needs; returns the next one. NULL: none. */
+static const void *fetch_one(const struct feed *f, const struct messages *m, const void *message)
 {
-	const struct head *head = (const void *)(b->data + at);
-
-	if (!f->fetch || at >= b->bytes)
-		return at;
-	f->fetch(f->arg, head + 1);
-	return at + head->bytes;
+	if (!f->fetch || !message)
+		return NULL;
+	f->fetch(f->arg, message);
+	return messages_next(m, message);
 }
 
 void *feed_next(const struct feed *f, const void *message)
 {
-	const struct batch *b = f->taken_of;
-	const struct head *head = (const struct head *)message - 1;
-	size_t after = (size_t)((const unsigned char *)head - b->data) + head->bytes;
-
-	return after < b->bytes ? b->data + after + sizeof *head : NULL;
+	return messages_next(f->taken_of, message);
 }
 
-static int take_batch(struct feed *f, struct batch *b, struct pt_error *e)
+static int take_batch(struct feed *f, struct messages *m, struct pt_error *e)
 {
-	size_t ahead = 0;
+	const void *ahead = messages_first(m);
 	int ret = 0;
 
-	f->taken_of = b;
+	f->taken_of = m;
 	for (int i = 0; i < FETCHED; i++)
-		ahead = fetch_one(f, b, ahead);
-	for (size_t at = 0; !ret && at < b->bytes;) {
-		struct head *head = (void *)(b->data + at);
-
-		ahead = fetch_one(f, b, ahead);
-		ret = f->take(f->arg, head + 1, e);
-		at += head->bytes;
+		ahead = fetch_one(f, m, ahead);
+	for (void *message = messages_first(m); !ret && message; message = messages_next(m, message)) {
+		ahead = fetch_one(f, m, ahead);
+		ret = f->take(f->arg, message, e);
 	}
-	b->bytes = 0;
+	m->bytes = 0;
 	return ret;
 }
 
@@ -105,7 +90,7 @@ static void *work(void *arg)
 		if (f->done == f->given || f->failed)
 			break;
 		pthread_mutex_unlock(&f->lock);
-		ret = take_batch(f, &f->batches[f->done % BATCHES], &error);
+		ret = take_batch(f, &f->batches[f->done % BATCHES].messages, &error);
 		pthread_mutex_lock(&f->lock);
 		f->done++;
 		if (ret < 0) {
@@ -162,40 +147,21 @@ static int hand_over(struct feed *f, struct pt_error *e)
 	if (f->given - f->done >= BATCHES_WAKE)
 		wake(f);
 	pthread_mutex_unlock(&f->lock);
-	f->filled = &f->batches[f->given % BATCHES];
+	f->filled = &f->batches[f->given % BATCHES].messages;
 	return wait_until(f, BATCHES - 1, e);
-}
-
-static bool grow(struct batch *b, size_t room)
-{
-	unsigned char *grown = realloc(b->data, room);
-
-	if (!grown)
-		return false;
-	b->data = grown;
-	b->room = room;
-	return true;
 }
 
 void *feed_give(struct feed *f, size_t bytes, struct pt_error *e)
 {
-	size_t all = sizeof(struct head) +
-		     (bytes + sizeof(struct head) - 1) / sizeof(struct head) * sizeof(struct head);
-	struct head *head;
+	size_t takes = message_takes(bytes);
 
-	if (f->filled->bytes && f->filled->bytes + all > BATCH_BYTES && hand_over(f, e) < 0)
+	if (f->filled->bytes && f->filled->bytes + takes > BATCH_BYTES && hand_over(f, e) < 0)
 		return NULL;
-	if (f->filled->room < f->filled->bytes + all &&
-	    !grow(f->filled, all < BATCH_BYTES ? BATCH_BYTES : all)) {
+	if (!messages_reserve(f->filled, takes < BATCH_BYTES ? BATCH_BYTES : takes)) {
 		pt_fail_no_memory(e, f->what);
 		return NULL;
 	}
-	head = (void *)(f->filled->data + f->filled->bytes);
-	head->bytes = all;
-	f->filled->bytes += all;
-	/* The thread that takes them has read it before. */
-	pt_fetch_all_to_write(f->filled->data + f->filled->bytes + FETCHED_BYTES, all);
-	return head + 1;
+	return messages_add(f->filled, takes);
 }
 
 int feed_settle(struct feed *f, struct pt_error *e)
@@ -222,7 +188,7 @@ struct feed *feed_create(feed_take take, feed_fetch fetch, void *arg, bool threa
 	f->fetch = fetch;
 	f->arg = arg;
 	f->what = what;
-	f->filled = &f->batches[0];
+	f->filled = &f->batches[0].messages;
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->more, NULL);
 	pthread_cond_init(&f->taken, NULL);
@@ -244,6 +210,6 @@ void feed_destroy(struct feed *f)
 	pthread_cond_destroy(&f->more);
 	pthread_mutex_destroy(&f->lock);
 	for (int i = 0; i < BATCHES; i++)
-		free(f->batches[i].data);
+		free(f->batches[i].messages.data);
 	free(f);
 }

@@ -1,20 +1,16 @@
 /* inserter.c - see inserter.h. */
 #include "export/inserter.h"
 
-#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "export/db.h"
 #include "export/feed.h"
+#include "export/messages.h"
 #include "export/row_table.h"
-#include "schema/apart.h"
 
-enum {
-	COLUMNS = ROW_TABLE_COLUMNS,
-	KEPT_AHEAD = 1024 /* bytes of kept rows whose memory is fetched before it is written */
-};
+enum { COLUMNS = ROW_TABLE_COLUMNS };
 
 enum type { IS_NULL, IS_INT, IS_DOUBLE, IS_TEXT, IS_BLOB };
 
@@ -57,10 +53,8 @@ struct row {
 	struct value values[];
 };
 
-/* Rows one after another, each after its bytes and aligned as they are. */
 struct kept_rows {
-	unsigned char *data;
-	size_t bytes, room;
+	struct messages rows;
 };
 
 /* ---- Inserting: in the thread -------------------------------------------------------------------------- */
@@ -271,73 +265,47 @@ void insert_blob(struct insert *i, int at, const void *blob, size_t bytes)
 
 /* ---- Rows that are kept -------------------------------------------------------------------------------- */
 
-struct kept_head {
-	alignas(max_align_t) size_t bytes; /* of the row */
-};
-
-/* From one head to the next. */
-static size_t kept_bytes(size_t row_bytes)
-{
-	size_t unit = sizeof(struct kept_head);
-
-	return unit + (row_bytes + unit - 1) / unit * unit;
-}
-
 struct kept_rows *kept_rows_create(void)
 {
 	return calloc(1, sizeof(struct kept_rows));
 }
 
-void kept_rows_destroy(struct kept_rows *rows)
+void kept_rows_destroy(struct kept_rows *kept)
 {
-	if (rows)
-		free(rows->data);
-	free(rows);
+	if (kept)
+		free(kept->rows.data);
+	free(kept);
 }
 
 /* Room for a row of so many bytes. NULL: PT_ERR_NO_MEMORY. */
-static void *keep(struct kept_rows *rows, size_t bytes, struct pt_error *e)
+static void *keep(struct kept_rows *kept, size_t bytes, struct pt_error *e)
 {
-	size_t all = kept_bytes(bytes);
-	struct kept_head *head;
+	struct messages *rows = &kept->rows;
+	size_t takes = message_takes(bytes), room = rows->bytes + takes;
 
-	if (rows->bytes + all > rows->room) {
-		size_t room = 2 * (rows->bytes + all);
-		unsigned char *grown = realloc(rows->data, room);
-
-		if (!grown) {
-			pt_fail_no_memory(e, "rows");
-			return NULL;
-		}
-		rows->data = grown;
-		rows->room = room;
-	}
-	head = (void *)(rows->data + rows->bytes);
-	head->bytes = bytes;
-	rows->bytes += all;
-	pt_fetch_all_to_write(rows->data + rows->bytes + KEPT_AHEAD, all); /* the other thread has read it */
-	return head + 1;
+	if (messages_reserve(rows, room > rows->room ? 2 * room : room))
+		return messages_add(rows, takes);
+	pt_fail_no_memory(e, "rows");
+	return NULL;
 }
 
-void insert_keep(struct insert *i, struct kept_rows *rows)
+void insert_keep(struct insert *i, struct kept_rows *kept)
 {
-	i->kept = rows;
+	i->kept = kept;
 }
 
-int inserter_run_kept(struct inserter *r, struct kept_rows *rows, struct pt_error *e)
+int inserter_run_kept(struct inserter *r, struct kept_rows *kept, struct pt_error *e)
 {
-	const struct kept_head *head;
+	const void *row = messages_first(&kept->rows);
 
-	for (size_t at = 0; at < rows->bytes; at += kept_bytes(head->bytes)) {
-		void *row;
+	for (; row; row = messages_next(&kept->rows, row)) {
+		void *to = feed_give(r->feed, message_bytes(row), e);
 
-		head = (const void *)(rows->data + at);
-		row = feed_give(r->feed, head->bytes, e);
-		if (!row)
+		if (!to)
 			return -1;
-		memcpy(row, head + 1, head->bytes);
+		memcpy(to, row, message_bytes(row));
 	}
-	rows->bytes = 0;
+	kept->rows.bytes = 0;
 	return 0;
 }
 

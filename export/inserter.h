@@ -57,11 +57,11 @@ uint64_t insert_bytes(const struct insert *i);
 struct kept_rows;
 
 struct kept_rows *kept_rows_create(void);	/* NULL: no memory */
-void kept_rows_destroy(struct kept_rows *rows); /* NULL is fine */
+void kept_rows_destroy(struct kept_rows *kept); /* NULL is fine */
 
 /* From now on the statement's rows are added to these, which any thread may do; NULL: they are run again. */
-void insert_keep(struct insert *i, struct kept_rows *rows);
+void insert_keep(struct insert *i, struct kept_rows *kept);
 /* Runs the rows, of which none is kept any more. 0, or -1 as insert_run(). */
-int inserter_run_kept(struct inserter *r, struct kept_rows *rows, struct pt_error *e);
+int inserter_run_kept(struct inserter *r, struct kept_rows *kept, struct pt_error *e);
 
 #endif

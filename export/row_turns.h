@@ -18,8 +18,8 @@
 struct inserter;
 struct kept_rows;
 
-/* A turn is about so many bytes of rows (insert_bytes()). With less, more of a compressed database's frames have
- * both tables: 512 KB make it 1 to 2 % larger. */
+/* A turn is about so many bytes of rows (insert_bytes()). With less, more of a compressed database's frames
+ * have both tables: 512 KB make it 1 to 2 % larger. */
 #define ROW_TURN_BYTES (1u << 21)
 
 struct row_maker {

@@ -1,6 +1,7 @@
 /*
  * leb128.h - numbers in as few bytes as they need (LEB128, as in DWARF): 7 bits a byte, the lowest first; the
- * highest bit says that more follow. And zigzag code, in which small numbers remain small when they are negative.
+ * highest bit says that more follow. And zigzag code, in which small numbers remain small when they are
+ * negative.
  */
 #ifndef SCHEMA_LEB128_H
 #define SCHEMA_LEB128_H

@@ -10,7 +10,8 @@
 
 /* A chunk is put into one block, of which what is left over is lost: some 4 KB. */
 #define CHUNK_CALLS 256
-/* Before they are written: who puts a chunk, and has read it, may be another thread than who adds to the next. */
+/* Before they are written: who puts a chunk, and has read it, may be another thread than who adds to the
+ * next. */
 #define FETCHED_BYTES 512
 
 _Static_assert((CHUNK_CALLS + 1) * PTR_CALL_BYTES_MAX < PTR_BLOCK_MAX, "a chunk fits into a block");

@@ -362,7 +362,8 @@ static void runs(const struct pt_call_stacks *c, struct pt_call_stack *st)
 		st->replaced = true;
 		st->execs = c->who.execs;
 	}
-	/* Mostly it is. It is read soon, together with the number beside it: that would wait for a store. */
+	/* It is read soon, together with the number beside it, which would wait for a store; and is the same
+	 * mostly. */
 	if (st->frames.thread != c->who.thread)
 		st->frames.thread = c->who.thread;
 	if (st->task->machine->pid)

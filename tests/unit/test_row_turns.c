@@ -95,7 +95,6 @@ static void test_order(bool threaded, int first_turns, int second_turns, int64_t
 {
 	struct maker first = {.turns = first_turns, .fails_at = NEVER, .doubles_at = NEVER},
 		     second = {.turns = second_turns, .fails_at = NEVER, .doubles_at = NEVER};
-
 	int64_t order_now;
 
 	check(run(&first, &second, threaded, NEVER) == 0, "run");
