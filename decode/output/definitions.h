@@ -133,6 +133,7 @@ struct pt_emit_stream {
 	struct pt_emulated emulated;
 	enum { PT_SEEN, PT_MISSED_CODE, PT_MISSED } missed; /* since its last slice */
 	const struct pt_machine *missed_machine;	    /* PT_MISSED_CODE: of this machine */
+	uint32_t kernel_gaps;		/* errors so far, but for code that is missing in user space */
 	bool left_out;			/* slices from the next one on are counted, and not written */
 	bool skipped;			/* the slice at hand is one of these */
 	bool muted;			/* what is decoded is another container's: nothing is reported */

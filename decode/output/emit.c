@@ -338,6 +338,8 @@ static void on_error(void *arg, const struct pt_flow *f, const struct pt_flow_er
 	struct pt_emit_stream *s = arg;
 	struct pt_emit *m = s->emit;
 
+	/* Where user space's code is missing, the kernel's is followed from where it is entered. */
+	s->kernel_gaps += !err->no_image || err->ip >> 63;
 	/* What is wrong with what is not wanted is not wanted, too; but a gap reaches beyond it. */
 	if (s->muted || !pt_flow_follows(f) || (s->skipped && err->no_image)) {
 		if (m->vm && !err->no_image)

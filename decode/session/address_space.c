@@ -58,13 +58,19 @@ static void look_ahead(struct stream *st, const struct pt_process *known)
 {
 	struct pt_cpu_context *cpu_context = st->cpu_context;
 	const struct pt_task *task = cpu_context->task;
+	/* Its CR3 has changed while it ran. */
+	bool execed = task && !task->process->fresh && !cpu_context->switches;
 
 	if (known) {
 		/* (A new process that was just switched to may have got the page tables of one that is
 		 * gone.) */
 		if (!(task && task->process->fresh && cpu_context->switches))
 			pt_session_ahead_to_process(st, cpu_context, known);
-	} else if (!pt_session_has_user_code(task) || (!task->process->fresh && !cpu_context->switches)) {
+	} else if (pt_session_sees_switches(
+		       st)) { /* then it is this task, also where its code is not known */
+		if (execed)
+			pt_session_ahead_to_exec(st, cpu_context);
+	} else if (execed || !pt_session_has_user_code(task)) {
 		pt_session_ahead_to_user_code(st, cpu_context);
 	}
 }
@@ -82,6 +88,9 @@ static void reconcile(struct stream *st, uint64_t cr3, const struct pt_process *
 	again = !cpu_context->switches && cpu_context->user_cr3 == cr3;
 	remember_cr3(cpu_context, cr3);
 	if (!pt_session_has_user_code(cpu_context->task)) {
+		/* So that the next exec is seen by its CR3. */
+		if (!known && cpu_context->task && pt_session_sees_switches(st))
+			pt_machine_learn(m, cr3, cpu_context->task->process);
 		if (known)
 			set_user_code(st, known);
 		return;

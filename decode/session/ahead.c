@@ -44,7 +44,7 @@ static bool apply_until(struct session *s, uint64_t limit, const struct record_f
 struct wanted_switch {
 	struct session *session;
 	const struct pt_cpu_context *cpu_context;
-	enum { TO_PROCESS = 1, TO_TASK, TO_USER_CODE, TO_ANOTHER, TO_CODE_AT } to;
+	enum { TO_PROCESS = 1, TO_TASK, TO_USER_CODE, TO_ANOTHER, TO_CODE_AT, TO_EXEC } to;
 	const struct pt_process *process; /* TO_PROCESS */
 	const struct pt_task *task;	  /* TO_TASK */
 	uint64_t ip;			  /* TO_CODE_AT */
@@ -57,9 +57,10 @@ static bool is_of_context(const struct pt_sideband_record *record, const void *a
 
 	if (record->machine != cpu_context->machine)
 		return false;
-	if (w->to == TO_USER_CODE && cpu_context->task && (pt_sideband_effect(record) & PT_SIDEBAND_CODE))
+	if ((w->to == TO_USER_CODE || w->to == TO_EXEC) && cpu_context->task &&
+	    (pt_sideband_effect(record) & PT_SIDEBAND_CODE))
 		return pt_sideband_pid(record) == cpu_context->task->pid;
-	return (pt_sideband_effect(record) & PT_SIDEBAND_SWITCH) &&
+	return w->to != TO_EXEC && (pt_sideband_effect(record) & PT_SIDEBAND_SWITCH) &&
 	       pt_session_context_of(w->session, record) == cpu_context;
 }
 
@@ -74,7 +75,7 @@ static bool is_wanted_switch(const struct pt_sideband_record *record, const void
 	struct pt_tasks *tasks = record->machine->tasks;
 	int32_t pid, tid;
 
-	if (w->to == TO_USER_CODE && w->cpu_context->task &&
+	if ((w->to == TO_USER_CODE || w->to == TO_EXEC) && w->cpu_context->task &&
 	    pt_sideband_execs(record, w->cpu_context->task->pid))
 		return true;
 	if (!pt_sideband_switched(record, &pid, &tid))
@@ -141,19 +142,32 @@ bool pt_session_ahead_to_user_code(struct stream *st, struct pt_cpu_context *cpu
 	return ahead_to(st, cpu_context, &wanted);
 }
 
+bool pt_session_ahead_to_exec(struct stream *st, struct pt_cpu_context *cpu_context)
+{
+	const struct wanted_switch wanted = {
+	    .session = st->session, .cpu_context = cpu_context, .to = TO_EXEC};
+
+	return apply_switch(st, &wanted, st->session->window_tsc);
+}
+
 void pt_session_on_switching(void *arg, struct pt_flow *f)
 {
 	struct stream *st = arg;
 	const struct wanted_switch wanted = {
 	    .session = st->session, .cpu_context = st->cpu_context, .to = TO_ANOTHER};
 	uint64_t window_tsc = st->session->window_tsc;
+	bool found;
 
 	(void)f;
 	/* Where the flow came into sync between the record of a switch and the switch, that was made then. */
-	if (!st->cpu_context->late && !st->cpu_context->switching)
+	found = st->cpu_context->late || st->cpu_context->switching ||
 		apply_switch(st, &wanted,
 			     window_tsc == UINT64_MAX ? window_tsc : window_tsc / SWITCH_WINDOW_DIVISOR);
 	pt_session_switch_late(st, st->cpu_context);
+	if (found)
+		pt_session_switch_seen(st, st->cpu_context);
+	else
+		st->cpu_context->seen_stream = 0;
 }
 
 /* ---- Mappings --------------------------------------------------------------------------------------- */
@@ -171,6 +185,24 @@ static bool is_of_process(const struct pt_sideband_record *record, const void *a
 
 	return record->machine == w->machine && (pt_sideband_effect(record) & PT_SIDEBAND_CODE) &&
 	       pt_sideband_pid(record) == w->pid;
+}
+
+static bool execs_wanted(const struct pt_sideband_record *record, const void *arg)
+{
+	const struct wanted_code *w = arg;
+
+	return pt_sideband_execs(record, w->pid);
+}
+
+/* The flow has seen all that the kernel did since the task runs, and the CR3 is the one that the process had
+ * before: an exec gives it another one. */
+static bool is_before_exec(const struct stream *st)
+{
+	const struct pt_cpu_context *cpu_context = st->cpu_context;
+	uint64_t cr3 = pt_flow_cr3(st->flow) & ~(uint64_t)0xfff;
+
+	return cr3 && cpu_context->task && pt_session_sees_switches(st) &&
+	       pt_machine_process(cpu_context->machine, cr3) == cpu_context->task->process;
 }
 
 static bool maps_wanted(const struct pt_sideband_record *record, const void *arg)
@@ -206,9 +238,10 @@ bool pt_session_on_missing(void *arg, struct pt_flow *f, uint64_t ip)
 		if (!st->cpu_context->task)
 			return false;
 		wanted.pid = st->cpu_context->task->pid;
+		filter.ends = is_before_exec(st) ? execs_wanted : NULL;
 	}
 	filter.key[0] = (uintptr_t)wanted.machine;
-	filter.key[1] = (uint64_t)(uint32_t)wanted.pid << 3;
+	filter.key[1] = (uint64_t)(uint32_t)wanted.pid << 3 | (filter.ends ? 7 : 0);
 	filter.key[2] = ip;
 	return apply_until(st->session, limit_tsc(st, st->session->window_tsc), &filter) ||
 	       (wanted.pid != PTC_ANY_PID && !pt_flow_kernel_code(st->flow) && ahead_to_code_at(st, ip));

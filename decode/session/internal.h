@@ -304,6 +304,8 @@ struct record_filter {
 	uint64_t key[3];
 	bool (*matches)(const struct pt_sideband_record *record, const void *arg);
 	bool (*is_last)(const struct pt_sideband_record *record, const void *arg); /* of records that match */
+	/* Of records that match: it is not looked further. NULL: at none. */
+	bool (*ends)(const struct pt_sideband_record *record, const void *arg);
 	const void *arg;
 };
 
@@ -372,6 +374,10 @@ int pt_session_switch(struct session *s, struct pt_cpu_context *cpu_context, int
 
 /* Makes the switch that waits in the context, if there is one. */
 void pt_session_switch_late(struct stream *st, struct pt_cpu_context *cpu_context);
+/* The stream's flow came past the place where the kernel switches to the context's task. */
+void pt_session_switch_seen(const struct stream *st, struct pt_cpu_context *cpu_context);
+/* The task of the stream's context runs: the flow has seen the switch to it, and what the kernel did since. */
+bool pt_session_sees_switches(const struct stream *st);
 
 /* The context that a switch record is about. NULL: no stream is of that CPU. */
 struct pt_cpu_context *pt_session_context_of(struct session *s, const struct pt_sideband_record *record);
@@ -399,6 +405,8 @@ bool pt_session_ahead_to_process(struct stream *st, struct pt_cpu_context *cpu_c
 bool pt_session_ahead_to_task(struct stream *st, struct pt_cpu_context *cpu_context,
 			      const struct pt_task *task);
 bool pt_session_ahead_to_user_code(struct stream *st, struct pt_cpu_context *cpu_context);
+/* An exec of the process that runs. */
+bool pt_session_ahead_to_exec(struct stream *st, struct pt_cpu_context *cpu_context);
 
 /* Callbacks of struct pt_flow_env; arg is the stream. missing: a mapping of code at ip. switching: the next
  * switch. */

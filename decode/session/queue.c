@@ -372,10 +372,14 @@ static size_t find_last(struct record_queue *q, uint64_t limit_tsc, const struct
 	const struct record_search *before = search_of(q, filter->key);
 	size_t at = before ? place_of(q, before->searched_tsc) : q->first;
 
-	for (; at < q->end && q->records[at]->tsc <= limit_tsc; at++)
-		if (filter->matches(q->records[at], filter->arg) &&
-		    filter->is_last(q->records[at], filter->arg))
+	for (; at < q->end && q->records[at]->tsc <= limit_tsc; at++) {
+		if (!filter->matches(q->records[at], filter->arg))
+			continue;
+		if (filter->ends && filter->ends(q->records[at], filter->arg))
+			return SIZE_MAX;
+		if (filter->is_last(q->records[at], filter->arg))
 			return at;
+	}
 	if (at > q->first)
 		note_search(q, filter->key, q->records[at - 1]->tsc);
 	return SIZE_MAX;
