@@ -340,9 +340,10 @@ int capture_put_head(struct capture *c, struct pt_error *e)
 		c->notice("capabilities could not be dropped");
 	if (capture_make_threads(c, e))
 		return -1;
-	if (wants_kernel(c) && hw_images_put_kernel(c->images, e))
-		return -1;
+	/* First, for of what ran before it was read nothing is known, and a kernel's code may take a second. */
 	if (put_running(c, e))
+		return -1;
+	if (wants_kernel(c) && hw_images_put_kernel(c->images, e))
 		return -1;
 	return ptc_flush_meta(c->w, e) || wait_until_written(c, e) ? -1 : 0;
 }

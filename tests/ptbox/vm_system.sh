@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# A guest with two vCPUs that is recorded as a whole from within (--sideband-only -a), with shell loops that ran
+# before that: their code is known from the first branch on, and so is that of their children, which are gone by the
+# time the guest's kernel has been read. Of one loop nothing can be read: it and its children, before their exec, run
+# code that is not known, and that is what is said, of them: not another process's code, nor the next program's.
+# timeout: 1500
+source tests/common.bash
+source tests/ptbox.bash
+guest=$host/g1.guest
+mkdir -p "$guest/bin"
+host=$guest programs dash sort gzip seq sed
+cp "$PT_BUILD/static/pt-capture" "$guest/bin/"
+cat >"$guest/loop" <<'EOS'
+#!/usr/bin/dash
+vmctl touch "ready$1"
+while :; do
+	/usr/bin/seq 1 200 | /usr/bin/sort -rn | /usr/bin/gzip -c >/dev/null
+	/usr/bin/seq 1 100 | /usr/bin/sed 's/1/x/g' >/dev/null
+done
+EOS
+cat >"$guest/run.sh" <<'EOS'
+#!/bin/sh
+cd /host/out
+dash /host/loop 1 &
+dash /host/loop 2 &
+dash /host/loop 3 &
+hidden=$!
+until [ -e /proc/$hidden/exe ] && [ "$(readlink /proc/$hidden/exe)" = /usr/bin/dash ]; do sleep 0.01; done
+mount --bind /dev/null /proc/$hidden/maps
+pt-capture --sideband-only -a -z -7 -m 1M -o guest.ptc 2>guest.err &
+capture=$!
+sleep 0.5
+vmctl touch recorded
+until vmctl wait done 0; do sleep 0.05; done
+kill -INT $capture
+wait $capture
+echo $hidden >hidden
+vmctl put guest.ptc <guest.ptc
+vmctl put guest.err <guest.err
+vmctl put hidden <hidden
+kill -9 -1
+EOS
+cat >"$host/run.sh" <<'EOS'
+#!/bin/sh
+cd /host/out && modprobe kvm_intel || exit 1
+vmm -n g1 -c 2 -k /vm/vmlinux -i /vm/g1.initrd -m 600 -o /host/out/g1 \
+	-a "quiet cryptomgr.notests audit=0 apparmor=0 selinux=0 random.trust_cpu=on" >g1.log 2>&1 &
+vmm=$!
+until [ -e g1/recorded ]; do kill -0 $vmm || exit 1; sleep 0.01; done
+pt-capture --vm g1 -m 1M,32M -z -7 -e psb_period=3 -d 0.06 -o host.ptc 2>host.err || exit 1
+touch g1/done
+until [ -e g1/hidden ]; do kill -0 $vmm || exit 1; sleep 0.01; done
+sleep 0.2
+kill $vmm
+wait
+exit 0
+EOS
+box -c 2 -m 2000 -k
+"$PT_BIN/pt-capture" merge -o "$tmp/merged.ptc" "$out/host.ptc" "$out/g1/guest.ptc" 2>"$tmp/err"
+succeeded $? "merge: $(cat "$tmp/err")"
+pieces "host and guest" 2 "$tmp/merged.ptc" uk
+"$PT_BIN/pt-decode" -q "$tmp/merged.ptc" | "$PT_BIN/pt-load" -q "$tmp/db"
+check "load: something was missing" test $? -eq 3
+hidden=$(cat "$out/g1/hidden")
+none() { # NAME WHERE: no error is like that
+	local found
+	found=$(sqlite3 -readonly "$tmp/db" "SELECT kind, message, pid, comm, ip_hex, count(*) FROM errors WHERE $2 GROUP BY 1, 2, 3 LIMIT 5")
+	check "$1: $found" test -z "$found"
+}
+none "errors but for code that is not there" "kind <> 'no code'"
+none "code that is missing after an exec" "message LIKE 'the container has no code%' AND comm NOT IN ('dash', '')"
+# Its children have its code until their exec.
+none "code of a loop that is known" "message LIKE 'the container has no code%' AND pid <> $hidden
+	AND pid IN (SELECT pid FROM slices WHERE comm = 'dash' GROUP BY 1 HAVING sum(branches) > 100000)"
+check "code of the loop that is hidden is missing" test \
+	"$(sqlite3 -readonly "$tmp/db" "SELECT count(*) FROM errors WHERE pid = $hidden")" -gt 10
+check "both other loops have run" test \
+	"$(sqlite3 -readonly "$tmp/db" "SELECT count(DISTINCT pid) FROM slices WHERE comm = 'dash' AND pid <> $hidden AND branches > 1000")" -ge 2
