@@ -66,8 +66,8 @@ static void look_ahead(struct stream *st, const struct pt_process *known)
 		 * gone.) */
 		if (!(task && task->process->fresh && cpu_context->switches))
 			pt_session_ahead_to_process(st, cpu_context, known);
-	} else if (pt_session_sees_switches(
-		       st)) { /* then it is this task, also where its code is not known */
+	} else if (pt_session_sees_switches(st)) {
+		/* It is this task, also where its code is not known. */
 		if (execed)
 			pt_session_ahead_to_exec(st, cpu_context);
 	} else if (execed || !pt_session_has_user_code(task)) {

@@ -5,6 +5,9 @@
  * whose time is exact, reports a little later: a switch to the process whose CR3 the flow has just seen, or to
  * one that has code where the flow is, or the mapping of that code. Such a record is looked for up to
  * window_tsc ahead. It is applied together with those of the same context, or process, that come before it.
+ *
+ * But where the flow has come past the kernel's own switch to what runs, no other one has been made; nor an
+ * exec, as long as the CR3 is that of before.
  */
 #include "decode/session/internal.h"
 

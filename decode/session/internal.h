@@ -304,7 +304,7 @@ struct record_filter {
 	uint64_t key[3];
 	bool (*matches)(const struct pt_sideband_record *record, const void *arg);
 	bool (*is_last)(const struct pt_sideband_record *record, const void *arg); /* of records that match */
-	/* Of records that match: it is not looked further. NULL: at none. */
+	/* Of records that match: the search ends before it. NULL: of none. */
 	bool (*ends)(const struct pt_sideband_record *record, const void *arg);
 	const void *arg;
 };
