@@ -170,7 +170,7 @@ void pt_session_on_switching(void *arg, struct pt_flow *f)
 	if (found)
 		pt_session_switch_seen(st, st->cpu_context);
 	else
-		st->cpu_context->seen_stream = 0;
+		st->cpu_context->switch_seen = false;
 }
 
 /* ---- Mappings --------------------------------------------------------------------------------------- */

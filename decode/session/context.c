@@ -109,20 +109,25 @@ static void set_task(struct pt_cpu_context *cpu_context, struct pt_task *task)
 	cpu_context->left = false;
 	cpu_context->ended_tsc = 0;
 	cpu_context->switches++;
-	cpu_context->seen_stream = 0;
+	cpu_context->switch_seen = false;
+}
+
+static uint64_t gaps_of(const struct stream *st, const struct pt_cpu_context *cpu_context)
+{
+	return cpu_context == &st->cpu ? st->out.kernel_gaps : st->session->emit.kernel_gaps;
 }
 
 void pt_session_switch_seen(const struct stream *st, struct pt_cpu_context *cpu_context)
 {
-	cpu_context->seen_stream = st->number + 1;
-	cpu_context->seen_gaps = st->out.kernel_gaps;
+	cpu_context->switch_seen = true;
+	cpu_context->seen_gaps = gaps_of(st, cpu_context);
 }
 
 bool pt_session_sees_switches(const struct stream *st)
 {
 	const struct pt_cpu_context *cpu_context = st->cpu_context;
 
-	return cpu_context->seen_stream == st->number + 1 && cpu_context->seen_gaps == st->out.kernel_gaps;
+	return cpu_context->switch_seen && cpu_context->seen_gaps == gaps_of(st, cpu_context);
 }
 
 /* The task runs now in a context that the stream's flow is in, or (the host's CPU) comes back to. */

@@ -33,9 +33,10 @@ struct pt_cpu_context {
 	struct pt_task unknown; /* stands for a guest's thread that is not known */
 	uint64_t user_cr3;	/* when it entered user space last, 0: not yet */
 	uint32_t switches;	/* applied since then */
-	/* The stream, + 1, whose flow came past the kernel's switch to the task, and its gaps then; 0: none. */
-	size_t seen_stream;
-	uint32_t seen_gaps;
+	/* A flow came past the kernel's switch to the task, when there had been so many gaps: in its stream; of
+	 * a guest's, which may go from CPU to CPU, in all. */
+	bool switch_seen;
+	uint64_t seen_gaps;
 	/* Of a guest's: the host TSC of its last record that has one, when queued and when applied; 0
 	 * none. */
 	uint64_t queued_tsc, applied_tsc;
