@@ -197,14 +197,14 @@ static bool execs_wanted(const struct pt_sideband_record *record, const void *ar
 	return pt_sideband_execs(record, w->pid);
 }
 
-/* The flow has seen all that the kernel did since the task runs, and the CR3 is the one that the process had
- * before: an exec gives it another one. */
+/* The CR3 is the one that the process had before: an exec gives it another one, which is seen where the kernel
+ * is. (Where its code is missing meanwhile, packets are not.) */
 static bool is_before_exec(const struct stream *st)
 {
 	const struct pt_cpu_context *cpu_context = st->cpu_context;
 	uint64_t cr3 = pt_flow_cr3(st->flow) & ~(uint64_t)0xfff;
 
-	return cr3 && cpu_context->task && pt_session_sees_switches(st) &&
+	return cr3 && cpu_context->task && cpu_context->switch_seen &&
 	       pt_machine_process(cpu_context->machine, cr3) == cpu_context->task->process;
 }
 
