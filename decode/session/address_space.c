@@ -14,14 +14,6 @@
 /* Processes that share the address space of one another's parent, at most. */
 #define SHARED_DEPTH_MAX 8
 
-/* CR3 without the PCID, which is no part of the address space. (A kernel with page table isolation enters
- * user space with page tables of their own, whose CR3 is another one of the same process, but always that
- * one.) */
-static uint64_t page_tables(uint64_t cr3)
-{
-	return cr3 & ~(uint64_t)0xfff;
-}
-
 /*
  * May this process run in the address space of `known`? A new process does so until its exec or exit when
  * it was made by vfork(), posix_spawn() or clone(CLONE_VM); its parent may share its own parent's. FORK
@@ -118,9 +110,9 @@ bool pt_session_user_stays(void *arg, const struct pt_flow *f, uint64_t cr3)
 
 	if (cpu_context->late)
 		return false;
-	if (!page_tables(cr3))
+	if (!pt_session_page_tables(cr3))
 		return true;
-	known = pt_machine_process(cpu_context->machine, page_tables(cr3));
+	known = pt_machine_process(cpu_context->machine, pt_session_page_tables(cr3));
 	return known && runs == known && pt_flow_user_code(f) == known->code;
 }
 
@@ -129,7 +121,7 @@ void pt_session_on_user(void *arg, struct pt_flow *f)
 	struct stream *st = arg;
 	struct pt_cpu_context *cpu_context = st->cpu_context;
 	struct pt_machine *m = cpu_context->machine;
-	uint64_t cr3 = page_tables(pt_flow_cr3(f));
+	uint64_t cr3 = pt_session_page_tables(pt_flow_cr3(f));
 	struct pt_process *known, *runs, *before;
 
 	pt_session_switch_late(st, cpu_context);

@@ -53,6 +53,12 @@ struct wanted_switch {
 	uint64_t ip;			  /* TO_CODE_AT */
 };
 
+/* An exec of what runs in the context will do. */
+static bool may_be_exec(const struct wanted_switch *w)
+{
+	return (w->to == TO_USER_CODE || w->to == TO_EXEC) && w->cpu_context->task;
+}
+
 static bool is_of_context(const struct pt_sideband_record *record, const void *arg)
 {
 	const struct wanted_switch *w = arg;
@@ -60,8 +66,7 @@ static bool is_of_context(const struct pt_sideband_record *record, const void *a
 
 	if (record->machine != cpu_context->machine)
 		return false;
-	if ((w->to == TO_USER_CODE || w->to == TO_EXEC) && cpu_context->task &&
-	    (pt_sideband_effect(record) & PT_SIDEBAND_CODE))
+	if (may_be_exec(w) && (pt_sideband_effect(record) & PT_SIDEBAND_CODE))
 		return pt_sideband_pid(record) == cpu_context->task->pid;
 	return w->to != TO_EXEC && (pt_sideband_effect(record) & PT_SIDEBAND_SWITCH) &&
 	       pt_session_context_of(w->session, record) == cpu_context;
@@ -78,8 +83,7 @@ static bool is_wanted_switch(const struct pt_sideband_record *record, const void
 	struct pt_tasks *tasks = record->machine->tasks;
 	int32_t pid, tid;
 
-	if ((w->to == TO_USER_CODE || w->to == TO_EXEC) && w->cpu_context->task &&
-	    pt_sideband_execs(record, w->cpu_context->task->pid))
+	if (may_be_exec(w) && pt_sideband_execs(record, w->cpu_context->task->pid))
 		return true;
 	if (!pt_sideband_switched(record, &pid, &tid))
 		return false;
@@ -167,10 +171,7 @@ void pt_session_on_switching(void *arg, struct pt_flow *f)
 		apply_switch(st, &wanted,
 			     window_tsc == UINT64_MAX ? window_tsc : window_tsc / SWITCH_WINDOW_DIVISOR);
 	pt_session_switch_late(st, st->cpu_context);
-	if (found)
-		pt_session_switch_seen(st, st->cpu_context);
-	else
-		st->cpu_context->switch_seen = false;
+	pt_session_switch_seen(st, st->cpu_context, found);
 }
 
 /* ---- Mappings --------------------------------------------------------------------------------------- */
@@ -202,7 +203,7 @@ static bool execs_wanted(const struct pt_sideband_record *record, const void *ar
 static bool is_before_exec(const struct stream *st)
 {
 	const struct pt_cpu_context *cpu_context = st->cpu_context;
-	uint64_t cr3 = pt_flow_cr3(st->flow) & ~(uint64_t)0xfff;
+	uint64_t cr3 = pt_session_page_tables(pt_flow_cr3(st->flow));
 
 	return cr3 && cpu_context->task && cpu_context->switch_seen &&
 	       pt_machine_process(cpu_context->machine, cr3) == cpu_context->task->process;

@@ -117,9 +117,9 @@ static uint64_t gaps_of(const struct stream *st, const struct pt_cpu_context *cp
 	return cpu_context == &st->cpu ? st->out.kernel_gaps : st->session->emit.kernel_gaps;
 }
 
-void pt_session_switch_seen(const struct stream *st, struct pt_cpu_context *cpu_context)
+void pt_session_switch_seen(const struct stream *st, struct pt_cpu_context *cpu_context, bool found)
 {
-	cpu_context->switch_seen = true;
+	cpu_context->switch_seen = found;
 	cpu_context->seen_gaps = gaps_of(st, cpu_context);
 }
 

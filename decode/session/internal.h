@@ -374,8 +374,9 @@ int pt_session_switch(struct session *s, struct pt_cpu_context *cpu_context, int
 
 /* Makes the switch that waits in the context, if there is one. */
 void pt_session_switch_late(struct stream *st, struct pt_cpu_context *cpu_context);
-/* The stream's flow came past the place where the kernel switches to the context's task. */
-void pt_session_switch_seen(const struct stream *st, struct pt_cpu_context *cpu_context);
+/* The stream's flow came past the place where the kernel switches; found: it is known that to the context's
+ * task. */
+void pt_session_switch_seen(const struct stream *st, struct pt_cpu_context *cpu_context, bool found);
 /* The task of the stream's context runs: the flow has seen the switch to it, and what the kernel did since. */
 bool pt_session_sees_switches(const struct stream *st);
 
@@ -407,6 +408,14 @@ bool pt_session_ahead_to_task(struct stream *st, struct pt_cpu_context *cpu_cont
 bool pt_session_ahead_to_user_code(struct stream *st, struct pt_cpu_context *cpu_context);
 /* An exec of the process that runs. */
 bool pt_session_ahead_to_exec(struct stream *st, struct pt_cpu_context *cpu_context);
+
+/* CR3 without the PCID, which is no part of the address space. (A kernel with page table isolation enters
+ * user space with page tables of their own, whose CR3 is another one of the same process, but always that
+ * one.) */
+static inline uint64_t pt_session_page_tables(uint64_t cr3)
+{
+	return cr3 & ~(uint64_t)0xfff;
+}
 
 /* Callbacks of struct pt_flow_env; arg is the stream. missing: a mapping of code at ip. switching: the next
  * switch. */

@@ -69,7 +69,7 @@ none() { # NAME WHERE: no error is like that
 }
 none "errors but for code that is not there" "kind <> 'no code'"
 none "code that is missing after an exec" "message LIKE 'the container has no code%' AND comm NOT IN ('dash', '')"
-# Its children have its code until their exec.
+# Of the loops themselves: their children, which are dash until their exec, have fewer branches.
 none "code of a loop that is known" "message LIKE 'the container has no code%' AND pid <> $hidden
 	AND pid IN (SELECT pid FROM slices WHERE comm = 'dash' GROUP BY 1 HAVING sum(branches) > 100000)"
 check "code of the loop that is hidden is missing" test \
