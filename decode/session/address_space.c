@@ -23,7 +23,7 @@ static bool may_share(const struct pt_machine *m, const struct pt_process *proce
 		      const struct pt_process *known)
 {
 	for (int depth = 0; process && known && depth < SHARED_DEPTH_MAX; depth++) {
-		if (!process->fresh || process->execs || process->parent < 0)
+		if (!process->fresh || process->parent < 0)
 			return false;
 		if (process->parent == known->pid)
 			return true;
@@ -52,6 +52,8 @@ static void look_ahead(struct stream *st, const struct pt_process *known)
 	const struct pt_task *task = cpu_context->task;
 	/* Its CR3 has changed while it ran. */
 	bool execed = task && !task->process->fresh && !cpu_context->switches;
+	/* The exec of a process that begins is still to come, for it is made from user space. */
+	bool begins = task && task->process->begins;
 
 	if (known) {
 		/* (A new process that was just switched to may have got the page tables of one that is
@@ -62,7 +64,7 @@ static void look_ahead(struct stream *st, const struct pt_process *known)
 		/* It is this task, also where its code is not known. */
 		if (execed)
 			pt_session_ahead_to_exec(st, cpu_context);
-	} else if (execed || !pt_session_has_user_code(task)) {
+	} else if (execed || (!pt_session_has_user_code(task) && !begins)) {
 		pt_session_ahead_to_user_code(st, cpu_context);
 	}
 }
@@ -81,7 +83,8 @@ static void reconcile(struct stream *st, uint64_t cr3, const struct pt_process *
 	remember_cr3(cpu_context, cr3);
 	if (!pt_session_has_user_code(cpu_context->task)) {
 		/* So that the next exec is seen by its CR3. */
-		if (!known && cpu_context->task && pt_session_sees_switches(st))
+		if (!known && cpu_context->task &&
+		    (pt_session_sees_switches(st) || cpu_context->task->process->begins))
 			pt_machine_learn(m, cr3, cpu_context->task->process);
 		if (known)
 			set_user_code(st, known);
@@ -90,6 +93,7 @@ static void reconcile(struct stream *st, uint64_t cr3, const struct pt_process *
 	process = cpu_context->task->process;
 	known = pt_machine_process(m, cr3); /* what was applied ahead may have changed it */
 	if (known == process || may_share(m, process, known)) {
+		process->begins = false;
 		set_user_code(st, process);
 		return;
 	}
@@ -141,6 +145,7 @@ void pt_session_on_user(void *arg, struct pt_flow *f)
 	} else if (known && runs && may_share(m, runs, known)) {
 		/* The CR3 fits both; no switch that is to come is taken for having happened. */
 		remember_cr3(cpu_context, cr3);
+		runs->begins = false;
 		set_user_code(st, runs);
 	} else if (known && before == known && cpu_context->user_cr3 == cr3 &&
 		   !pt_session_ahead_to_process(st, cpu_context, known)) {

@@ -212,6 +212,7 @@ static void leave_program(struct pt_machine *m, struct pt_process *p)
 	pt_machine_forget(m, p);
 	p->fresh = true;
 	p->parent = -1;
+	p->begins = false;
 	p->execs++;
 	img_space_clear(&p->space);
 }
@@ -248,6 +249,7 @@ static int apply_fork(const struct pt_sideband_record *s, struct pt_error *e)
 		return 0;
 	pt_machine_forget(s->machine, task->process);
 	task->process->fresh = true;
+	task->process->begins = s->time_ns;
 	task->process->parent = parent_pid;
 	return img_space_copy(&task->process->space, &parent->process->space, e);
 }

@@ -225,7 +225,7 @@ void pt_machine_learn(struct pt_machine *m, uint64_t cr3, struct pt_process *pro
 		t->process->fresh = true;
 	*t = (struct pt_page_tables){.cr3 = cr3, .process = process};
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): those without a process are not learnt */
-	process->fresh = false;
+	process->fresh = process->begins = false;
 }
 
 uint32_t pt_machine_doubt(struct pt_machine *m, uint64_t cr3, const struct pt_process *process, bool again)

@@ -19,6 +19,7 @@ struct pt_process {
 	bool fresh; /* new, or an exec has given it another address space: its CR3 was not seen yet */
 	uint32_t execs;
 	int32_t parent; /* the process that forked it, until its first exec; -1 none, or unknown */
+	bool begins;	/* it was forked while recorded, and not in user space since */
 	bool gone;	/* all of its known threads have exited */
 	struct pt_task *tasks;
 	struct pt_process *next;
