@@ -18,6 +18,7 @@ struct pt_flow *pt_flow_create(const struct pt_flow_config *config)
 	f->output = config->output;
 	f->output_arg = config->output_arg;
 	f->errata = config->errata;
+	f->snapshot = config->snapshot;
 	f->no_tnt = config->no_tnt;
 	f->stop_tsc = UINT64_MAX;
 	f->run.tsc = PT_CLOCK_UNKNOWN;
@@ -118,7 +119,7 @@ bool pt_flow_time_waits(const struct pt_flow *f)
 
 uint64_t pt_flow_vmcs(const struct pt_flow *f)
 {
-	return f->side.vmcs;
+	return f->side.vmcs == FLOW_VMCS_MISSED ? PT_VMCS_UNKNOWN : f->side.vmcs;
 }
 
 bool pt_flow_has_cyc(const struct pt_flow *f)

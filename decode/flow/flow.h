@@ -222,6 +222,8 @@ struct pt_flow_config {
 	const struct pt_flow_output *output;
 	void *output_arg;
 	uint32_t errata; /* enum pt_erratum: of the CPU that was traced */
+	/* AUX data of snapshots: tracing is off meanwhile, and goes on in what then runs on the CPU. */
+	bool snapshot;
 	/* TNT packets are disabled (IA32_RTIT_CTL.DisTNT): a slice ends at a conditional branch, and the next
 	 * one begins with an IP packet. */
 	bool no_tnt;

@@ -107,8 +107,10 @@ static bool begin_side(struct pt_flow *f, uint64_t ip, enum ptr_kind kind)
 
 bool pt_flow_vm_transition(struct pt_flow *f, uint64_t ip, bool traced)
 {
-	struct pt_vm_transition t = {
-	    .entry = f->side.to_nr, .vmcs = f->side.vmcs, .tsc = f->clock.tsc, .has_cyc = f->clock.has_cyc};
+	struct pt_vm_transition t = {.entry = f->side.to_nr,
+				     .vmcs = pt_flow_vmcs(f),
+				     .tsc = f->clock.tsc,
+				     .has_cyc = f->clock.has_cyc};
 	uint32_t to_nr = f->side.to_nr;
 	uint64_t to_cr3 = f->side.to_cr3;
 	bool guest_unseen, cyc = f->timing.cyc_fresh;
@@ -143,7 +145,7 @@ static void concealed(struct pt_flow *f, bool entry, uint64_t host_ip)
 {
 	struct pt_vm_transition t = {.entry = entry,
 				     .concealed = true,
-				     .vmcs = f->side.vmcs,
+				     .vmcs = pt_flow_vmcs(f),
 				     .tsc = entry ? f->clock.tsc : PT_CLOCK_UNKNOWN,
 				     .host_ip = host_ip,
 				     .insns = f->counts.insns,

@@ -78,6 +78,11 @@ static bool on_tnt(struct pt_flow *f, const struct pt_packet *k)
 
 static bool on_tsc(struct pt_flow *f, const struct pt_packet *k)
 {
+	/* Outside of PSB+ it says that tracing was off: VMPTRLD and MOV CR3 had no packets meanwhile. */
+	if (f->snapshot && f->state == PT_FLOW_DISABLED && !f->psb.open) {
+		f->side.vmcs = FLOW_VMCS_MISSED;
+		f->side.cr3 = 0;
+	}
 	pt_flow_on_tsc(f, k->a);
 	return true;
 }
@@ -187,7 +192,7 @@ static bool on_pip(struct pt_flow *f, const struct pt_packet *k)
 
 static bool on_vmcs(struct pt_flow *f, const struct pt_packet *k)
 {
-	if (f->psb.open && f->side.vmcs != PT_VMCS_UNKNOWN && f->side.vmcs != k->a)
+	if (f->psb.open && pt_flow_vmcs(f) != PT_VMCS_UNKNOWN && f->side.vmcs != k->a)
 		f->psb.vmcs = true;
 	if (!f->side.changes)
 		f->timing.cyc_fresh = false; /* of a VMPTRLD */

@@ -128,6 +128,7 @@ struct pt_segment_task {
 	uint64_t switch_ip;		  /* of the kernel's code */
 	struct pt_clock_config clock;	  /* of the stream's CPU, and so errata */
 	uint32_t errata;
+	bool snapshot; /* as in pt_flow_config */
 	bool has_cyc,
 	    times_last; /* there have been CYC packets; they time a TNT's last branch (cyc_binding.h) */
 	const struct pt_segment_stops *stops; /* NULL: none */

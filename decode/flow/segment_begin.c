@@ -67,6 +67,7 @@ static struct pt_flow *create_flow(struct pt_segment_decoder *d)
 					      .output = &pt_segment_output,
 					      .output_arg = d,
 					      .errata = d->task->errata,
+					      .snapshot = d->task->snapshot,
 					      .no_tnt = d->config.no_tnt};
 
 	f = pt_flow_create(&config);

@@ -17,6 +17,7 @@ void pt_segment_assume(struct pt_segment_task *task, const struct pt_flow *f)
 	task->times_last = f->cyc_binding.times_last;
 	task->clock = f->clock.config;
 	task->errata = f->errata;
+	task->snapshot = f->snapshot;
 	task->now = f->clock;
 	task->vmcs = f->side.vmcs;
 	task->kernel_unseen = f->stack_state.kernel_unseen;

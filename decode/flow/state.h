@@ -177,9 +177,13 @@ struct flow_overflow {
 	uint64_t insns;
 };
 
-/* Host or guest, as PIP and VMCS packets have it. changes: a PIP of the other side has come, so that the next
- * TIP, TIP.PGE or TIP.PGD is a VM entry or exit. concealed: tracing has ended with a VM entry without a
- * PIP. */
+/* Tracing was off, and no VMCS packet has come since: another VMCS may have been loaded. (In a segment
+ * PT_VMCS_UNKNOWN stands for what is known before it.) */
+#define FLOW_VMCS_MISSED (PT_VMCS_UNKNOWN - 1)
+
+/* Host or guest, as PIP and VMCS packets have it. vmcs: or FLOW_VMCS_MISSED. changes: a PIP of the other
+ * side has come, so that the next TIP, TIP.PGE or TIP.PGD is a VM entry or exit. concealed: tracing has ended
+ * with a VM entry without a PIP. */
 struct flow_side {
 	uint64_t cr3, vmcs; /* 0 unknown; PT_VMCS_UNKNOWN */
 	uint64_t to_cr3;
@@ -224,6 +228,7 @@ struct pt_flow {
 	enum pt_flow_detail detail;
 	bool no_tnt;
 	uint32_t errata;
+	bool snapshot;
 	uint64_t stop_tsc; /* pt_flow_feed() returns when the clock reaches it */
 
 	enum pt_flow_state state;

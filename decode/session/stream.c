@@ -427,6 +427,7 @@ static struct pt_flow *flow_create(struct stream *st)
 	    .output = &pt_emit_output,
 	    .output_arg = &st->out,
 	    .errata = errata_of(st),
+	    .snapshot = st->info.snapshot,
 	    .no_tnt = ptc_meta_number(s->meta, "pt_config", 0) & PT_RTIT_DIS_TNT,
 	};
 

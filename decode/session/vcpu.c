@@ -97,7 +97,7 @@ static struct pt_cpu_context *entered_vcpu(struct stream *st)
 	 * to since: another thread runs. Where the flow sees the kernel switch threads, none has
 	 * come: the thread has another VMCS itself, of a nested guest.
 	 */
-	if (!owner && !pt_flow_time_waits(st->flow) && !s->host->code->switch_ip &&
+	if (!owner && vmcs != PT_VMCS_UNKNOWN && !pt_flow_time_waits(st->flow) && !s->host->code->switch_ip &&
 	    owns_vmcs(s, st->cpu.task) && st->switch_vmcs != vmcs && !st->cpu.switches)
 		pt_session_ahead_to_user_code(st, &st->cpu);
 	if (!st->cpu.task)

@@ -4,7 +4,7 @@
  *
  *   # what rule, and where the SDM states it
  *   config             optional: "mtc SHIFT", "ratio NUM DEN", "nominal N" (0: no CBR ratio),
- *                      "model M" (of family 6, hexadecimal: its errata), "notnt",
+ *                      "model M" (of family 6, hexadecimal: its errata), "notnt", "snapshot",
  *                      "filter START END" (hexadecimal, the end is out: traced by the CPU's address filter)
  *   code 1000 [guest]  a label for the address; then one instruction per line (see assemble()). Addresses of
  *                      the upper half (ffffffff8000xxxx) are the kernel's; there are 64 KB of each, by the
@@ -68,7 +68,7 @@ struct scenario {
 	struct pt_clock_config clock;
 	uint32_t errata;
 	uint64_t filter_start, filter_end; /* both 0: none */
-	bool no_tnt;
+	bool no_tnt, snapshot;
 };
 
 /* ---- Code ------------------------------------------------------------------------------------------- */
@@ -367,6 +367,8 @@ static int configure(struct scenario *s, const char *line)
 		s->clock.ctc_num = a, s->clock.ctc_den = b;
 	else if (n == 1 && !strcmp(what, "notnt"))
 		s->no_tnt = true;
+	else if (n == 1 && !strcmp(what, "snapshot"))
+		s->snapshot = true;
 	else if (n > 1 && !strcmp(what, "filter"))
 		return sscanf(line, "%*s %" SCNx64 " %" SCNx64, &s->filter_start, &s->filter_end) == 2 ? 0
 												       : -1;

@@ -255,7 +255,8 @@ static int decode(struct scenario *s)
 					.output = &output,
 					.output_arg = s,
 					.errata = s->errata,
-					.no_tnt = s->no_tnt};
+					.no_tnt = s->no_tnt,
+					.snapshot = s->snapshot};
 	struct pt_flow *flow = pt_flow_create(&config);
 	uint32_t late = s->late;
 	size_t from = 0;
