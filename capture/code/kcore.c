@@ -234,6 +234,8 @@ int hw_kernel_put_range(struct hw_kernel *k, struct ptc_writer *w, uint64_t addr
 			done = next < address + bytes ? next - address : bytes;
 			continue;
 		}
+		if (time_ns == 0 && k->undo)
+			k->undo(k->undo_arg, address + done, buffer, got);
 		r = put_piece(w, &image, address + done, got, e);
 		done += got;
 	}

@@ -33,6 +33,9 @@ struct hw_kernel {
 	struct hw_kernel_area *areas; /* of module space, as of the last look */
 	size_t area_count;
 	uint64_t text_start, text_end;
+	/* Makes what was read what it was when time began (a time_ns of 0); NULL: it is. */
+	void (*undo)(const void *arg, uint64_t address, uint8_t *bytes, size_t n);
+	const void *undo_arg;
 	uint64_t last_symbol; /* the highest address below module space's end that kallsyms knows */
 };
 

@@ -180,6 +180,7 @@ int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, voi
 	hw_jit_destroy(c.jit);
 	vm_clocks_close(c.vm_clocks);
 	hw_bpf_code_destroy(c.bpf_code);
+	hw_own_pokes_close(c.own_pokes);
 	free(c.snapshots);
 	ptc_writer_destroy(c.w);
 	hw_list_deinit(&c.tids);

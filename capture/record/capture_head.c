@@ -295,6 +295,21 @@ static int wait_until_written(struct capture *c, struct pt_error *e)
 
 /* ---- The whole of it ---- */
 
+/* The kernel's code, without what opening the events has changed in it, and records of that. */
+static int put_kernel_of_before(struct capture *c, struct pt_error *e)
+{
+	const struct hw_bytes *records;
+	int r = 0;
+
+	if (c->own_pokes &&
+	    (hw_own_pokes_take(c->own_pokes, sideband_id(&c->ev), &records, e) || put_records(c, records, e)))
+		return -1;
+	r = hw_images_put_kernel(c->images, c->own_pokes, e);
+	hw_own_pokes_close(c->own_pokes);
+	c->own_pokes = NULL;
+	return r;
+}
+
 int capture_put_events(struct capture *c, struct pt_error *e)
 {
 	if (put_meta(c, e) || put_recorder(c, getpid(), e) || (c->o->guests.vms && put_vms(c, e)) ||
@@ -307,7 +322,7 @@ int capture_put_kernels(struct capture *c, struct pt_error *e)
 {
 	if (c->o->guests.kernels && put_guest_kernels(c, e))
 		return -1;
-	return wants_kernel(c) ? hw_images_put_kernel(c->images, e) : 0;
+	return wants_kernel(c) ? hw_images_put_kernel(c->images, NULL, e) : 0;
 }
 
 int capture_put_head(struct capture *c, struct pt_error *e)
@@ -343,7 +358,7 @@ int capture_put_head(struct capture *c, struct pt_error *e)
 	/* First, for of what ran before it was read nothing is known, and a kernel's code may take a second. */
 	if (put_running(c, e))
 		return -1;
-	if (wants_kernel(c) && hw_images_put_kernel(c->images, e))
+	if (wants_kernel(c) && put_kernel_of_before(c, e))
 		return -1;
 	return ptc_flush_meta(c->w, e) || wait_until_written(c, e) ? -1 : 0;
 }

@@ -13,6 +13,7 @@
 #include "capture/record/child.h"
 #include "capture/record/clock.h"
 #include "capture/record/images.h"
+#include "capture/record/own_pokes.h"
 #include "capture/record/snapshot.h"
 #include "capture/record/sideband_state.h"
 #include "capture/record/tasks.h"
@@ -42,6 +43,7 @@ struct capture {
 	struct hw_events ev;
 	struct hw_clock clock;
 	struct hw_drain drain;
+	struct hw_own_pokes *own_pokes; /* until the kernel's code is put; NULL: there are none */
 	struct hw_snapshot *snapshots; /* one per ring */
 
 	/* Where it is written. */

@@ -201,9 +201,20 @@ bool hw_images_open_kernel(struct hw_images *im, struct pt_error *why)
 	return hw_kernel_files(&im->kernel, why);
 }
 
-int hw_images_put_kernel(struct hw_images *im, struct pt_error *e)
+static void undo(const void *arg, uint64_t address, uint8_t *bytes, size_t n)
 {
-	return hw_kernel_put_all(&im->kernel, im->w, e);
+	hw_own_pokes_undo(arg, address, bytes, n);
+}
+
+int hw_images_put_kernel(struct hw_images *im, const struct hw_own_pokes *pokes, struct pt_error *e)
+{
+	int r;
+
+	im->kernel.undo = pokes ? undo : NULL;
+	im->kernel.undo_arg = pokes;
+	r = hw_kernel_put_all(&im->kernel, im->w, e);
+	im->kernel.undo = NULL;
+	return r;
 }
 
 int hw_images_put_kernel_code(struct hw_images *im, uint64_t address, uint64_t bytes, uint64_t time_ns,

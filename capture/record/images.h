@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "capture/record/jit.h"
+#include "capture/record/own_pokes.h"
 #include "schema/container.h"
 
 struct hw_images;
@@ -62,10 +63,10 @@ uint64_t hw_images_missing(const struct hw_images *im, const char **ret_why);
 bool hw_images_open_kernel(struct hw_images *im, struct pt_error *why);
 
 /*
- * Puts the text, the whole of module space (modules, BPF programs, trampolines, thunks), and the symbols. 0,
- * or -1.
+ * Puts the text, the whole of module space (modules, BPF programs, trampolines, thunks), and the symbols; pokes
+ * (NULL: none): as they were before these. 0, or -1.
  */
-int hw_images_put_kernel(struct hw_images *im, struct pt_error *e);
+int hw_images_put_kernel(struct hw_images *im, const struct hw_own_pokes *pokes, struct pt_error *e);
 
 /*
  * Puts kernel code that came later (a KSYMBOL record's; not a BPF program's: bpf_code.h): read now,

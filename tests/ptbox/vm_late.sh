@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# A guest whose own recording (--sideband-only -a) begins while its host's trace runs: what opening its events changes
+# in its kernel's code (a static key of perf's) was not there before, and is from then on. Of the time before it its
+# processes are not known, and that is what is said; nothing contradicts the trace.
+# timeout: 1200
+source tests/common.bash
+source tests/ptbox.bash
+guest=$host/g1.guest
+mkdir -p "$guest/bin"
+host=$guest programs dash sort gzip seq sed
+cp "$PT_BUILD/static/pt-capture" "$guest/bin/"
+cat >"$guest/run.sh" <<'EOS'
+#!/bin/sh
+cd /host/out
+/usr/bin/dash -c 'while :; do /usr/bin/seq 1 200 | /usr/bin/sort -rn | /usr/bin/gzip -c >/dev/null; done' &
+sleep 0.2
+vmctl touch looping
+until vmctl wait go 0; do sleep 0.01; done
+pt-capture --sideband-only -a -z -7 -m 1M -o guest.ptc 2>guest.err &
+capture=$!
+until vmctl wait done 0; do sleep 0.05; done
+kill -INT $capture
+wait $capture
+vmctl put guest.ptc <guest.ptc
+vmctl put guest.err <guest.err
+vmctl touch recorded
+kill -9 -1
+EOS
+cat >"$host/run.sh" <<'EOS'
+#!/bin/sh
+cd /host/out && modprobe kvm_intel || exit 1
+vmm -n g1 -k /vm/vmlinux -i /vm/g1.initrd -m 600 -o /host/out/g1 \
+	-a "quiet cryptomgr.notests audit=0 apparmor=0 selinux=0 random.trust_cpu=on" >g1.log 2>&1 &
+vmm=$!
+until [ -e g1/looping ]; do kill -0 $vmm || exit 1; sleep 0.01; done
+mkfifo ctl ack
+exec 3<>ctl 4<>ack
+pt-capture --vm g1 -m 1M,64M -z -7 -e psb_period=3 -D -1 --control fifo:ctl,ack -o host.ptc 2>host.err &
+capture=$!
+echo enable >&3
+read -r answer <&4
+touch g1/go
+sleep 0.12
+echo stop >&3
+wait $capture || exit 1
+rm ctl ack
+touch g1/done
+until [ -e g1/recorded ]; do kill -0 $vmm || exit 1; sleep 0.01; done
+sleep 0.2
+kill $vmm
+wait
+exit 0
+EOS
+box -c 1 -m 2000 -k
+"$PT_BIN/pt-capture" merge -o "$tmp/merged.ptc" "$out/host.ptc" "$out/g1/guest.ptc" 2>"$tmp/err"
+succeeded $? "merge: $(cat "$tmp/err")"
+pieces "host and guest" 1 "$tmp/merged.ptc" uk
+"$PT_BIN/pt-decode" -q "$tmp/merged.ptc" | "$PT_BIN/pt-load" -q "$tmp/db"
+check "load: something was missing" test $? -eq 3
+begun=$(sqlite3 -readonly "$tmp/db" "SELECT min(tsc) FROM events WHERE machine = 'g1' AND name = 'context_switch'")
+check "branches of the guest before its recording began ($begun) and after" test \
+	"$(sqlite3 -readonly "$tmp/db" "SELECT min(tsc) < $begun AND max(tsc) > $begun FROM slices WHERE machine = 'g1'")" = 1
+found=$(sqlite3 -readonly "$tmp/db" "SELECT kind, message, ip_hex, count(*) FROM errors WHERE kind <> 'no code' GROUP BY 1, 2, 3 LIMIT 5")
+check "errors but for code that is not known: $found" test -z "$found"
+found=$(sqlite3 -readonly "$tmp/db" "SELECT message, comm, ip_hex, count(*) FROM errors WHERE tsc > $begun + 10000000
+	AND message LIKE 'the container has no code%' GROUP BY 1, 2, 3 LIMIT 5")
+check "code that is missing after the guest's recording began: $found" test -z "$found"
