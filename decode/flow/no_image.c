@@ -20,6 +20,7 @@ void pt_flow_skip_code(struct pt_flow *f)
 	uint64_t ip = pt_flow_here(f);
 
 	pt_flow_interrupt(f, true);
+	f->counts.kernel_skips += ip >> 63;
 	f->at.position = 0;
 	f->tnt.n = 0;
 	f->path.len = 0;

@@ -94,7 +94,7 @@ struct pt_segment {
 	/* The flow's state at `begin`, where it differs from what is assumed and that does not matter. To be
 	 * added to the decoder's: */
 	struct segment_offsets {
-		uint64_t insns, packets, psbs, cyc;
+		uint64_t insns, packets, psbs, kernel_skips, cyc;
 		uint64_t cyc_since, insns_since; /* since the last run with cycles */
 		uint64_t slice_insns, slice_cyc; /* since the slice began */
 		uint64_t tnt_tsc;

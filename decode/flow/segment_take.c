@@ -198,6 +198,7 @@ static void take_counts(const struct segment_taking *t, const struct segment_che
 	to->counts.insns += o->insns;
 	to->counts.packets += o->packets;
 	to->counts.psbs += o->psbs;
+	to->counts.kernel_skips += o->kernel_skips;
 	to->clock.cyc += o->cyc;
 	to->clock.anchor_cyc += o->cyc;
 	to->timing.cyc_cyc += o->cyc - (same_slice && !c->cyc_run ? o->cyc_since : 0);
@@ -257,6 +258,7 @@ static void set_offsets(const struct pt_flow *f, struct pt_segment *s)
 	    (struct segment_offsets){.insns = insns,
 				     .packets = f->counts.packets - b->counts.packets,
 				     .psbs = f->counts.psbs - b->counts.psbs,
+				     .kernel_skips = f->counts.kernel_skips - b->counts.kernel_skips,
 				     .cyc = cyc,
 				     .cyc_since = cyc - (f->timing.cyc_cyc - b->timing.cyc_cyc),
 				     .insns_since = insns - (f->timing.cyc_insns - b->timing.cyc_insns),

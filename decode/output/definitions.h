@@ -96,7 +96,6 @@ struct pt_emit {
 	bool failed;
 	struct pt_error error; /* why, when failed */
 	uint64_t errors, branches, runs;
-	uint64_t kernel_gaps;  /* of all streams */
 	uint64_t encoded_runs; /* of runs */
 	uint64_t left_out_branches, left_out_insns;
 	struct pt_names *names;	     /* symbols and files that have numbers */

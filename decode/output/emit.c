@@ -339,10 +339,7 @@ static void on_error(void *arg, const struct pt_flow *f, const struct pt_flow_er
 	struct pt_emit *m = s->emit;
 
 	/* Where user space's code is missing, the kernel's is followed from where it is entered. */
-	if (!err->no_image || err->ip >> 63) {
-		s->kernel_gaps++;
-		m->kernel_gaps++;
-	}
+	s->kernel_gaps += !err->no_image || err->ip >> 63;
 	/* What is wrong with what is not wanted is not wanted, too; but a gap reaches beyond it. */
 	if (s->muted || !pt_flow_follows(f) || (s->skipped && err->no_image)) {
 		if (m->vm && !err->no_image)

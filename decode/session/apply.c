@@ -177,6 +177,8 @@ static int apply_switch(struct session *s, const struct pt_sideband_record *reco
 	if (pt_session_switch(s, cpu_context, pid, tid, record->tsc ? record->tsc : PTR_NO_TSC, e) < 0)
 		return -1;
 	cpu_context->switching = pt_sideband_begins_switch(record);
+	if (!cpu_context->switching)
+		pt_session_switch_over(s, cpu_context);
 	return 0;
 }
 

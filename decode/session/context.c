@@ -112,9 +112,22 @@ static void set_task(struct pt_cpu_context *cpu_context, struct pt_task *task)
 	cpu_context->switch_seen = false;
 }
 
+/* Places in kernels from which on the stream's flow has not seen all, with an error or by wish. */
+static uint64_t gaps_in(const struct stream *st)
+{
+	return st->out.kernel_gaps + pt_flow_counts(st->flow)->kernel_skips;
+}
+
+/* A vCPU goes from CPU to CPU. */
 static uint64_t gaps_of(const struct stream *st, const struct pt_cpu_context *cpu_context)
 {
-	return cpu_context == &st->cpu ? st->out.kernel_gaps : st->session->emit.kernel_gaps;
+	uint64_t all = 0;
+
+	if (cpu_context == &st->cpu)
+		return gaps_in(st);
+	for (const struct stream *other = st->session->streams; other; other = other->next)
+		all += gaps_in(other);
+	return all;
 }
 
 void pt_session_switch_seen(const struct stream *st, struct pt_cpu_context *cpu_context, bool found)
@@ -170,6 +183,14 @@ static void leave_other_cpus(struct session *s, const struct pt_cpu_context *cpu
 			pt_session_switch_late(st, &st->cpu);
 }
 
+void pt_session_switch_over(struct session *s, struct pt_cpu_context *cpu_context)
+{
+	for (struct stream *st = s->streams; st; st = st->next)
+		if (st->cpu_context == cpu_context && cpu_context->late &&
+		    cpu_context->late_gaps != gaps_in(st))
+			pt_session_switch_late(st, cpu_context);
+}
+
 int pt_session_switch(struct session *s, struct pt_cpu_context *cpu_context, int32_t pid, int32_t tid,
 		      uint64_t tsc, struct pt_error *e)
 {
@@ -192,6 +213,7 @@ int pt_session_switch(struct session *s, struct pt_cpu_context *cpu_context, int
 		if (must_wait(st, cpu_context)) {
 			cpu_context->late = task;
 			cpu_context->late_tsc = tsc;
+			cpu_context->late_gaps = gaps_in(st);
 		} else {
 			switch_now(st, cpu_context, task, tsc);
 		}

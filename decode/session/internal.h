@@ -372,6 +372,10 @@ void pt_session_update_context(struct stream *st);
 int pt_session_switch(struct session *s, struct pt_cpu_context *cpu_context, int32_t pid, int32_t tid,
 		      uint64_t tsc, struct pt_error *e);
 
+/* By a record the context's switch is over. One that waits is made where the stream's flow had a gap since:
+ * it is behind the place. */
+void pt_session_switch_over(struct session *s, struct pt_cpu_context *cpu_context);
+
 /* Makes the switch that waits in the context, if there is one. */
 void pt_session_switch_late(struct stream *st, struct pt_cpu_context *cpu_context);
 /* The stream's flow came past the place where the kernel switches; found: it is known that to the context's

@@ -26,6 +26,7 @@ struct pt_cpu_context {
 	/* Runs there once the flow comes to where the kernel switches threads; NULL: no switch is due. */
 	struct pt_task *late;
 	uint64_t late_tsc;	/* when, as the sideband says; PTR_NO_TSC unknown */
+	uint64_t late_gaps;	/* how many gaps in the kernel its stream had then */
 	bool switching;		/* by the sideband the last switch has begun, but is not over */
 	bool own_events;	/* each thread that is recorded there has events of its own */
 	bool left;		/* the thread that runs there has left it; */

