@@ -182,6 +182,18 @@ static inline void pt_flow_stack_risen(struct pt_flow *f)
 }
 /* A call to which a return leads back to position. */
 void pt_flow_stack_push(struct pt_flow *f, uint32_t position);
+/* Entries of user space that are deeper down than this may have been overwritten in the ring by the time that
+ * they are returned to. */
+#define FLOW_USER_ENTRIES_KEPT 32
+
+/* Where the entries begin, up to stack->user.top, that user space has when it goes on. */
+static inline uint32_t pt_flow_user_bottom(const struct flow_return_stack *stack)
+{
+	return stack->user.top - stack->user.bottom > FLOW_USER_ENTRIES_KEPT
+		   ? stack->user.top - FLOW_USER_ENTRIES_KEPT
+		   : stack->user.bottom;
+}
+
 /* The stack is not empty. */
 static inline uint32_t pt_flow_stack_pop(struct pt_flow *f)
 {

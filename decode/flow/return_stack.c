@@ -49,10 +49,6 @@ void pt_flow_stack_forget(struct pt_flow *f)
 
 /* ---- User space and kernel -------------------------------------------------------------------------- */
 
-/* Entries deeper down than this may have been overwritten in the ring by the time that they are returned
- * to. */
-#define USER_ENTRIES_KEPT 32
-
 void pt_flow_stack_cross(struct pt_flow *f, const struct pt_code *to)
 {
 	pt_flow_stop_recording(f);
@@ -68,9 +64,7 @@ void pt_flow_stack_cross(struct pt_flow *f, const struct pt_code *to)
 	if ((f->stack_state.unsure || f->stack_state.kernel_unseen) && f->stack.user.known) {
 		f->stack_state.unsure = true;
 		f->stack.top = f->stack.user.top;
-		f->stack.bottom = f->stack.top - f->stack.user.bottom > USER_ENTRIES_KEPT
-				      ? f->stack.top - USER_ENTRIES_KEPT
-				      : f->stack.user.bottom;
+		f->stack.bottom = pt_flow_user_bottom(&f->stack);
 		f->stack.user.known = false;
 	} else if (f->stack_state.unsure || f->stack_state.kernel_unseen) {
 		f->stack.bottom = f->stack.top;

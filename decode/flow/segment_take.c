@@ -160,6 +160,12 @@ static void take_stack(const struct segment_taking *t, const struct pt_flow *fro
 	uint32_t by = t->segment->offsets.stack_top;
 
 	memcpy(to->stack.entries, t->f->stack.entries, sizeof to->stack.entries);
+	/* What is returned to when user space goes on, also where the kernel's part has been emptied since; the
+	 * flow has what is older than the segment. */
+	if (from->stack.user.known && !from->stack.user.unseen)
+		for (uint32_t i = pt_flow_user_bottom(&from->stack); i != from->stack.user.top; i++)
+			if ((int32_t)(i - t->segment->begin.stack.bottom) >= 0)
+				to->stack.entries[(i + by) % PT_STACK] = stack_entry(t, from, i);
 	to->stack.top = from->stack.top + by;
 	to->stack.bottom = from->stack.bottom + by;
 	for (uint32_t i = from->stack.bottom; i != from->stack.top; i++)
