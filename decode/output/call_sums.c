@@ -135,7 +135,6 @@ static bool add_cycles(struct pt_call_sums *s, uint32_t n, unsigned i, uint64_t 
 static uint64_t cycles(const struct pt_call_sums *s, uint32_t n, unsigned i)
 {
 	const struct piece *piece = &s->pieces[(n - 1) >> PIECE_BITS];
-
 	uint64_t sum = piece->cycles ? piece->cycles[(n - 1) & (PIECE_BLOCKS - 1)].cyc_counts[i] : 0;
 
 	return sum ? sum - 1 : PTR_UNKNOWN;
