@@ -271,8 +271,8 @@ uint64_t pt_flow_stop_ip(const struct pt_flow *f);
 /* Since the flow was created. */
 struct pt_flow_counts {
 	uint64_t insns, packets, psbs;
-	uint64_t
-	    kernel_skips; /* places in a kernel from which on code was left out by wish, without an error */
+	/* Places in a kernel from which on code was left out by wish, without an error. */
+	uint64_t kernel_skips;
 };
 const struct pt_flow_counts *pt_flow_counts(const struct pt_flow *f);
 

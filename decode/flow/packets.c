@@ -78,7 +78,8 @@ static bool on_tnt(struct pt_flow *f, const struct pt_packet *k)
 
 static bool on_tsc(struct pt_flow *f, const struct pt_packet *k)
 {
-	/* Outside of PSB+ it says that tracing was off: VMPTRLD and MOV CR3 had no packets meanwhile. */
+	/* Outside of PSB+ one is sent where TraceEn is set again (SDM, "Enabling and Disabling Packet
+	 * Generation with TraceEn"), or the CPU has slept: VMPTRLD and MOV CR3 may have had no packets. */
 	if (f->snapshot && f->state == PT_FLOW_DISABLED && !f->psb.open) {
 		f->side.vmcs = FLOW_VMCS_MISSED;
 		f->side.cr3 = 0;

@@ -7,7 +7,7 @@ source tests/common.bash
 source tests/ptbox.bash
 guest=$host/g1.guest
 mkdir -p "$guest/bin"
-host=$guest programs dash sort gzip seq sed
+host=$guest programs dash sort gzip seq
 cp "$PT_BUILD/static/pt-capture" "$guest/bin/"
 cat >"$guest/run.sh" <<'EOS'
 #!/bin/sh
