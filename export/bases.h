@@ -19,7 +19,7 @@ struct trace_clock {
 struct trace_bases {
 	int64_t trace; /* no base: the trace's own id */
 	int64_t machine, thread, dso, symbol, edge, path, slice, run, call_path, call, event, error,
-	    guest_run, vmexit, vm_clock, code, source_file, inlined_call;
+	    thread_path, guest_run, vmexit, vm_clock, code, source_file, inlined_call;
 	int64_t interrupt; /* of those whose branches are not there: their ids are negative, -(base + n) */
 	struct trace_clock clock; /* as known before the first row */
 };

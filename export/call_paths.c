@@ -7,6 +7,7 @@
 #include "export/inserter.h"
 #include "export/digits.h"
 #include "export/paged.h"
+#include "export/thread_path_rows.h"
 #include "export/thread_paths.h"
 #include "schema/array.h"
 
@@ -23,10 +24,11 @@ struct path {
 
 struct call_paths {
 	struct trace_bases bases;
-	struct insert *insert, *insert_thread_path;
+	struct insert *insert;
 	struct paged paths; /* number n at n - 1 */
 	uint64_t count;
 	struct thread_paths *shared;
+	struct thread_path_rows *shared_rows;
 	uint64_t *symbol_starts; /* number n at n - 1 */
 	size_t symbol_count, symbol_room;
 };
@@ -42,8 +44,8 @@ struct call_paths *call_paths_create(struct inserter *inserter, const int scratc
 	}
 	c->bases = *bases;
 	c->insert = insert_create(inserter, "call_path", 11, e);
-	c->insert_thread_path = c->insert ? insert_create(inserter, "thread_path", 6, e) : NULL;
-	c->shared = c->insert_thread_path ? thread_paths_create(scratch[1], e) : NULL;
+	c->shared_rows = c->insert ? thread_path_rows_create(inserter, bases, e) : NULL;
+	c->shared = c->shared_rows ? thread_paths_create(scratch[1], e) : NULL;
 	if (c->shared && !paged_init(&c->paths, scratch[0], sizeof(struct path), PATH_PAGES, e))
 		return c;
 	call_paths_destroy(c);
@@ -55,7 +57,7 @@ void call_paths_destroy(struct call_paths *c)
 	if (!c)
 		return;
 	insert_destroy(c->insert);
-	insert_destroy(c->insert_thread_path);
+	thread_path_rows_destroy(c->shared_rows);
 	thread_paths_destroy(c->shared);
 	free(c->symbol_starts);
 	paged_deinit(&c->paths);
@@ -183,20 +185,12 @@ static int insert_paths(struct call_paths *c, struct pt_error *e)
 
 static int insert_thread_paths(struct call_paths *c, struct pt_error *e)
 {
-	struct insert *s = c->insert_thread_path;
 	struct thread_path p;
 	int more = thread_paths_rewind(c->shared, e);
 
-	while (more >= 0 && (more = thread_paths_next(c->shared, &p, e)) > 0) {
-		insert_int(s, 1, c->bases.trace);
-		insert_known(s, 2, p.thread, c->bases.thread + p.thread);
-		insert_int(s, 3, c->bases.call_path + p.path);
-		insert_int(s, 4, (int64_t)p.calls);
-		insert_int(s, 5, (int64_t)p.insns);
-		insert_known(s, 6, p.has_cycles, (int64_t)p.cycles);
-		more = insert_run(s, e);
-	}
-	return more;
+	while (more >= 0 && (more = thread_paths_next(c->shared, &p, e)) > 0)
+		more = thread_path_rows_add(c->shared_rows, &p, e);
+	return more < 0 ? -1 : thread_path_rows_finish(c->shared_rows, e);
 }
 
 int call_paths_finish(struct call_paths *c, struct pt_error *e)

@@ -1,5 +1,5 @@
 /*
- * call_paths.h - call paths with sums of their calls: tables call_path and thread_path. They are in a
+ * call_paths.h - call paths with sums of their calls: tables call_path and thread_path_group. They are in a
  * scratch file but for those used last, so memory is bounded however many there are.
  */
 #ifndef EXPORT_CALL_PATHS_H

@@ -1,7 +1,8 @@
 /*
- * thread_paths.h - sums of calls for each thread and call path, of the call paths that several
- * threads share: table thread_path. There may be as many as threads times call paths: those in memory, 9 MB at
- * most, are sorted into a scratch file when they are too many, and merged in the end.
+ * thread_paths.h - sums of calls for each thread and call path, of the call paths that several threads share.
+ * There may be as many as threads times call paths: those in memory, 9 MB at most, are sorted into a scratch
+ * file when they are too many, and merged in the end. They become rows of table thread_path_group
+ * (thread_path_rows.h).
  */
 #ifndef EXPORT_THREAD_PATHS_H
 #define EXPORT_THREAD_PATHS_H

@@ -158,11 +158,18 @@ int trace_delete(sqlite3 *db, int64_t trace, struct pt_error *e)
 				    "DELETE FROM call_path_code WHERE id >> 11 = (SELECT id FROM gone);"
 				    "DROP TABLE gone;",
 				    (long long)trace);
-	static const char *const tables[] = {
-	    "trace_meta", "machine",	 "thread",	 "dso",		 "symbol",     "edge",
-	    "path",	  "slice",	 "call_path",	 "call_group",	 "call_whole", "event",
-	    "error",	  "thread_path", "interrupt",	 "guest_run",	 "vm_exit",    "vm_clock",
-	    "code",	  "source_file", "path_version", "inlined_call", "time_bin"};
+	static const char *const tables[] = {"trace_meta",   "machine",
+					     "thread",	     "dso",
+					     "symbol",	     "edge",
+					     "path",	     "slice",
+					     "call_path",    "call_group",
+					     "call_whole",   "event",
+					     "error",	     "thread_path_group",
+					     "interrupt",    "guest_run",
+					     "vm_exit",	     "vm_clock",
+					     "code",	     "source_file",
+					     "path_version", "inlined_call",
+					     "time_bin"};
 	int ret;
 
 	if (!sql)
@@ -239,6 +246,8 @@ int trace_bases(sqlite3 *db, struct trace_bases *ret, struct pt_error *e)
 		return -1;
 	return last_id(db, "SELECT id + n - 1 FROM call_group ORDER BY id DESC LIMIT 1", "call_group",
 		       RUNS_MAX, &ret->call, e) < 0 ||
+		       last_id(db, "SELECT id + n - 1 FROM thread_path_group ORDER BY id DESC LIMIT 1",
+			       "thread_path_group", IDS_MAX, &ret->thread_path, e) < 0 ||
 		       last_id(db, "SELECT max(last_run) FROM trace", "trace", RUNS_MAX, &ret->run, e) < 0
 		   ? -1
 		   : 0;

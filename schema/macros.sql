@@ -18,6 +18,10 @@ CREATE MACRO WIDE_NUMBER_AT(text, text_high, at) AS (coalesce(LOW_AT(text, at), 
 	+ coalesce(HIGH_AT(text_high, at), 0));
 -- A number that is stored as number + 1, so that 0 says NULL.
 CREATE MACRO OPTIONAL_AT(text, text_high, at) AS (nullif(WIDE_NUMBER_AT(text, text_high, at), 0) - 1);
+-- A number of three digits.
+CREATE MACRO DIGIT_AT(text, at) AS coalesce((CODE_AT(text, at) & 1048575) - 1, 0);
+CREATE MACRO SUM_AT(text, text_high, text_top, at) AS (DIGIT_AT(text, at) + (DIGIT_AT(text_high, at) << 19)
+	+ (DIGIT_AT(text_top, at) << 38));
 -- As WIDE_NUMBER_AT, and faster where the high text is NULL, but then NULL where the low one is.
 CREATE MACRO MOSTLY_LOW_AT(text, text_high, at) AS
 	CASE WHEN text_high IS NULL THEN LOW_AT(text, at)

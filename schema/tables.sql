@@ -21,7 +21,8 @@
 -- `unicode(substr(x, i + 1, 1)) - 1` reads it. That takes 1 byte for numbers below 127, 2 below 2047, 3
 -- below 55295, else 4, and no row overhead: 5 bytes a run and not 25. Numbers in a text x that has an
 -- x_high beside it may be larger: their bits from 19 up are in that, and in x code points from 55296
--- (surrogates) to 65535 stand 2^20 higher, so `(unicode(substr(x, i + 1, 1)) & 1048575) - 1` reads it.
+-- (surrogates) to 65535 stand 2^20 higher, so `(unicode(substr(x, i + 1, 1)) & 1048575) - 1` reads it. Where
+-- there is an x_top, too, x_high is as x, and the bits from 38 up are in x_top.
 -- A text is NULL when all of its numbers are 0. The view `run` reads them back: a row a run. The view
 -- `branches` reads all: a row a branch. Calls are stored alike in call_group and call_shape, those of a
 -- run together, and read back by the view `call`.
@@ -32,7 +33,7 @@
 -- cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
-PRAGMA user_version = 20;
+PRAGMA user_version = 21;
 
 -- 0..1023, to expand what is counted.
 CREATE TABLE number (i INTEGER PRIMARY KEY);
@@ -196,7 +197,7 @@ CREATE TABLE run_chunk (id INTEGER PRIMARY KEY, last INTEGER, tsc INTEGER, tsc_e
 
 -- ip: where the callee begins, NULL when that is where its symbol does. parent NULL: a root. Sums over
 -- its calls; callees' counts are included. elapsed_tsc: of the calls whose times are known. thread: the
--- one whose calls all of them are; NULL when there are several or unknown ones, which thread_path
+-- one whose calls all of them are; NULL when there are several or unknown ones, which the view thread_path
 -- distinguishes.
 CREATE TABLE call_path (
 	id INTEGER PRIMARY KEY, trace INTEGER, parent INTEGER, symbol INTEGER, ip INTEGER,
@@ -205,8 +206,14 @@ CREATE TABLE call_path (
 );
 -- Short numbers for the call paths that call_group has most often: id = trace * 2^11 + the code, 1..2046.
 CREATE TABLE call_path_code (id INTEGER PRIMARY KEY, call_path INTEGER);
-CREATE TABLE thread_path (
-	trace INTEGER, thread INTEGER, call_path INTEGER, calls INTEGER, insn_count INTEGER, cyc_count INTEGER
+-- Sums of the calls of call paths that several threads share, of each thread, by call path, then thread: id ..
+-- id + n - 1, up to 64 a row, in texts as above. Their call paths are call_path + path_add, their threads
+-- thread + thread_add - 1 (thread_add 0: unknown). cyc_count: number + 1 (0: unknown).
+CREATE TABLE thread_path_group (
+	id INTEGER PRIMARY KEY, n INTEGER, trace INTEGER, call_path INTEGER, path_add TEXT, path_add_high TEXT,
+	thread INTEGER, thread_add TEXT, thread_add_high TEXT, calls TEXT, calls_high TEXT, calls_top TEXT,
+	insn_count TEXT, insn_count_high TEXT, insn_count_top TEXT,
+	cyc_count TEXT, cyc_count_high TEXT, cyc_count_top TEXT
 );
 
 -- What the calls that return in a run have in common with others', up to 64 shapes and mostly not more

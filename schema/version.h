@@ -6,6 +6,6 @@
 #define PT_VERSION	  "0.1.0"
 
 #define PT_DB_APPLICATION 1347708002 /* PRAGMA application_id, 'PTdb' */
-#define PT_DB_VERSION	  20	     /* PRAGMA user_version: another for each change of the tables */
+#define PT_DB_VERSION	  21	     /* PRAGMA user_version: another for each change of the tables */
 
 #endif

@@ -63,6 +63,17 @@ SELECT id, trace, thread, call_path, call_branch, return_branch, call_tsc, retur
 	branch_count, insn_count, cyc_count, flags, parent
 FROM CALLS_OF(call_group);
 
+-- One row per thread and call path that it shares with other threads: what its calls are of the call path's
+-- sums. (Of a call path that one thread has alone, the table call_path says which.)
+CREATE VIEW thread_path AS
+SELECT g.trace, g.thread + OPTIONAL_AT(g.thread_add, g.thread_add_high, i.i + 1) AS thread,
+	g.call_path + WIDE_NUMBER_AT(g.path_add, g.path_add_high, i.i + 1) AS call_path,
+	SUM_AT(g.calls, g.calls_high, g.calls_top, i.i + 1) AS calls,
+	SUM_AT(g.insn_count, g.insn_count_high, g.insn_count_top, i.i + 1) AS insn_count,
+	nullif(SUM_AT(g.cyc_count, g.cyc_count_high, g.cyc_count_top, i.i + 1), 0) - 1 AS cyc_count
+FROM thread_path_group g CROSS JOIN number i
+WHERE i.i < g.n;
+
 -- One row per loaded container.
 CREATE VIEW traces AS
 SELECT

@@ -167,7 +167,7 @@ static int add_shared(struct stacks *s, sqlite3_stmt *st, struct pt_error *e)
 	uint32_t place = place_of(s, sqlite3_column_int64(st, 0));
 
 	return place ? add_sums(s, place, name ? name->number : 0, st, 2, e)
-		     : unpack_damaged("thread_path", e);
+		     : unpack_damaged("thread_path_group", e);
 }
 
 /* Calls each() for the rows of a file. */
@@ -191,10 +191,11 @@ static int read_rows(struct stacks *s, const char *file, int64_t trace,
 /* Room for as many sums as there can be, of all traces. */
 static int expect_sums(struct stacks *s, struct pt_error *e)
 {
-	sqlite3_stmt *st = unpack_prepare(s->db,
-					  "SELECT coalesce((SELECT max(rowid) FROM thread_path), 0) + "
-					  "coalesce((SELECT max(id) FROM call_path), 0)",
-					  e);
+	sqlite3_stmt *st =
+	    unpack_prepare(s->db,
+			   "SELECT coalesce((SELECT max(id) + 63 FROM thread_path_group), 0) + "
+			   "coalesce((SELECT max(id) FROM call_path), 0)",
+			   e);
 	int r = st ? report_step(s->db, st, e) : -1;
 
 	if (r > 0)

@@ -9,6 +9,7 @@
 #include "schema/unpack/calls.h"
 #include "schema/unpack/runs.h"
 #include "schema/unpack/sql.h"
+#include "schema/unpack/thread_paths.h"
 
 __asm__(".pushsection .rodata\n"
 	".globl unpack_facts_sql\n"
@@ -54,7 +55,8 @@ static int make_views(sqlite3 *db, struct pt_error *e)
 int facts_register(sqlite3 *db, struct pt_error *e)
 {
 	if (group_table_register(db, &run_table, e) < 0 || group_table_register(db, &branch_table, e) < 0 ||
-	    group_table_register(db, &call_table, e) < 0)
+	    group_table_register(db, &call_table, e) < 0 ||
+	    group_table_register(db, &thread_path_table, e) < 0)
 		return -1;
 	return make_views(db, e);
 }

@@ -1,4 +1,4 @@
--- facts.sql - the views run, branches and call of pt-query's connections. The columns are those of
+-- facts.sql - the views run, branches, call and thread_path of pt-query's connections. The columns are those of
 -- schema/views.sql, in their order.
 CREATE VIEW run AS
 SELECT
@@ -28,3 +28,5 @@ SELECT id, trace, thread, call_path, call_branch, return_branch, call_tsc, retur
 	branch_count, insn_count, cyc_count, flags, parent
 FROM unpacked_call;
 
+CREATE VIEW thread_path AS
+SELECT trace, thread, call_path, calls, insn_count, cyc_count FROM unpacked_thread_path;

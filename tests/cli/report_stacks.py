@@ -19,12 +19,29 @@ db = sqlite3.connect(database)
 rnd = random.Random(1)
 
 
+def digits(numbers, digit):
+    """As schema/tables.sql has them."""
+    parts = [(n >> 19 * digit) % 2**19 + 1 for n in numbers]
+    return "".join(chr(c + 2**20 if 0xd800 <= c < 0x10000 else c) for c in parts) if max(parts) > 1 else None
+
+
+def pack(first, trace, rows):
+    """Rows of call path, thread (None: unknown), calls, instructions, cycles (None: unknown)."""
+    paths, threads, *sums = zip(*rows)
+    least = min((t for t in threads if t), default=None)
+    columns = [[p - paths[0] for p in paths], [t - least + 1 if t else 0 for t in threads], *sums[:2], [0 if c is None else c + 1 for c in sums[2]]]
+    path, thread, *sums = [[digits(c, d) for d in range(3)] for c in columns]
+    db.execute(f"INSERT INTO thread_path_group VALUES ({', '.join('?' * 18)})",
+               (first, len(rows), trace, paths[0], *path[:2], least, *thread[:2], *sums[0], *sums[1], *sums[2]))
+
+
 def fill():
-    db.executescript("DELETE FROM thread; DELETE FROM call_path; DELETE FROM thread_path; DELETE FROM symbol; DELETE FROM slice;"
+    db.executescript("DELETE FROM thread; DELETE FROM call_path; DELETE FROM thread_path_group; DELETE FROM symbol; DELETE FROM slice;"
                      "UPDATE trace SET insn_count = 5000000, cyc_count = 4000000, first_tsc = 1000, last_tsc = 900000;"
                      "INSERT INTO trace SELECT 2, 'second', name, command, host, kernel, arch, cpu, engine, synthetic, start_time, tsc_hz,"
                      "  time_zero, NULL, NULL, first_tsc, last_tsc, 0, 0, 100000, 0, NULL, 0, 0, 0, 1, 1, 0, 1, 0, 1, 0, 0, '',"
                      "  detail, NULL, NULL, NULL FROM trace WHERE id = 1;")
+    shared = {}
     for trace, first_thread, first_path in ((1, 1, 1), (2, 100, PATHS + 1)):
         threads = []  # a process' threads have one first row and many names; idle ones are what they are called
         for i in range(12):
@@ -48,8 +65,12 @@ def fill():
                         sum(s[0] for s in sums), 0, sum(s[1] for s in sums), sum(cycles) if cycles else None,
                         rnd.choice((None, rnd.randrange(2000))), of[0] if n == 1 else None))
             if n > 1:
-                for thread, s in zip(of, sums):
-                    db.execute("INSERT INTO thread_path VALUES (?, ?, ?, ?, ?, ?)", (trace, thread, path, *s))
+                shared.setdefault(trace, []).extend((path, thread, *s) for thread, s in sorted(zip(of, sums), key=lambda x: x[0] or 0))
+    first = 1
+    for trace, rows in shared.items():
+        for at in range(0, len(rows), 64):
+            pack(first, trace, rows[at:at + 64])
+            first += min(64, len(rows) - at)
     db.commit()
 
 
