@@ -60,15 +60,18 @@ static int open_proc(const struct hw_kernel *k, const char *name)
 bool hw_kernel_files(struct hw_kernel *k, struct pt_error *why)
 {
 	Elf64_Ehdr h;
+	ssize_t got;
 
 	k->kallsyms = open_proc(k, "kallsyms");
 	k->vmallocinfo = open_proc(k, "vmallocinfo");
 	k->kcore = open_proc(k, "kcore");
-	if (k->kcore < 0 || pread(k->kcore, &h, sizeof h, 0) != sizeof h) {
+	got = k->kcore < 0 ? -1 : pread(k->kcore, &h, sizeof h, 0);
+	if (got < 0) {
 		pt_fail_errno(why, "cannot read /proc/kcore");
 		goto fail;
 	}
-	if (memcmp(h.e_ident, ELFMAG, SELFMAG) || h.e_phentsize != sizeof(Elf64_Phdr)) {
+	if (got < (ssize_t)sizeof h || memcmp(h.e_ident, ELFMAG, SELFMAG) ||
+	    h.e_phentsize != sizeof(Elf64_Phdr)) {
 		pt_fail(why, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
 			"/proc/kcore is not the ELF file that is expected");
 		goto fail;

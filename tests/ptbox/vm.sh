@@ -25,8 +25,10 @@ cd /host/out
 pt-capture --sideband-only -z -7 -m 1M -o guest.ptc -- sh /host/busy 1 2>guest.err
 vmctl put guest.ptc <guest.ptc
 vmctl put kallsyms </proc/kallsyms
-# From here on its kernel cannot be read within.
+# From here on its kernel cannot be read within. The scheduler's code is as perf's events want it until a second after the last
+# of them has gone (kernel/events/core.c, perf_sched_delayed); the kernel that is exported is that of before.
 mount --bind /dev/null /proc/kcore
+sleep 1.5
 pt-capture --sideband-only -z -7 -m 1M -o no_kernel.ptc -- sh /host/busy 2 2>no_kernel.err
 EOS
 cat >"$host/run.sh" <<'EOS'
