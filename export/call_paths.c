@@ -105,14 +105,18 @@ __attribute__((noinline)) static int sum_shared(struct call_paths *c, struct pat
 				    .calls = p->calls,
 				    .insns = p->insns,
 				    .cycles = p->cycles,
-				    .has_cycles = p->has_cycles};
+				    .elapsed_tsc = p->elapsed_tsc,
+				    .has_cycles = p->has_cycles,
+				    .has_elapsed = p->has_elapsed};
 	struct thread_path more = {.thread = sum->thread,
 				   .path = sum->call_path,
 				   .calls = sum->calls,
 				   .insns = sum->insn_count,
-				   .has_cycles = sum->cyc_count != PTR_UNKNOWN};
+				   .has_cycles = sum->cyc_count != PTR_UNKNOWN,
+				   .has_elapsed = sum->elapsed_tsc != PTR_UNKNOWN};
 
 	more.cycles = more.has_cycles ? sum->cyc_count : 0;
+	more.elapsed_tsc = more.has_elapsed ? sum->elapsed_tsc : 0;
 	/* Until now all were of one thread. */
 	if (!p->shared && p->calls && thread_paths_add(c->shared, &first, e) < 0)
 		return -1;

@@ -20,7 +20,8 @@ enum {
 	CALLS, /* and two more, as of the next ones */
 	INSNS = CALLS + 3,
 	CYCLES = INSNS + 3,
-	COLUMNS = CYCLES + 2
+	ELAPSED = CYCLES + 3,
+	COLUMNS = ELAPSED + 2
 };
 enum { SUM_DIGITS = 3 };
 
@@ -38,7 +39,7 @@ struct thread_path_rows {
 	uint32_t n, first_path;
 	uint32_t threads[DIGITS_ROW];
 	struct digits path, thread;
-	struct sums calls, insns, cycles;
+	struct sums calls, insns, cycles, elapsed;
 };
 
 struct thread_path_rows *thread_path_rows_create(struct inserter *inserter, const struct trace_bases *bases,
@@ -108,6 +109,7 @@ static int put_row(struct thread_path_rows *r, struct pt_error *e)
 	bind_sums(&r->calls, r->n, r->insert, CALLS);
 	bind_sums(&r->insns, r->n, r->insert, INSNS);
 	bind_sums(&r->cycles, r->n, r->insert, CYCLES);
+	bind_sums(&r->elapsed, r->n, r->insert, ELAPSED);
 	r->count += r->n;
 	r->n = 0;
 	return insert_run(r->insert, e);
@@ -125,6 +127,7 @@ int thread_path_rows_add(struct thread_path_rows *r, const struct thread_path *s
 	set_sum(&r->calls, r->n, sum->calls);
 	set_sum(&r->insns, r->n, sum->insns);
 	set_sum(&r->cycles, r->n, sum->has_cycles ? sum->cycles + 1 : 0);
+	set_sum(&r->elapsed, r->n, sum->has_elapsed ? sum->elapsed_tsc + 1 : 0);
 	r->n++;
 	return 0;
 }

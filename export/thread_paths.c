@@ -18,10 +18,10 @@ enum {
 
 /* A thread's sums of these paths. */
 struct block {
-	uint32_t thread, paths; /* the first one >> BLOCK_BITS */
-	uint32_t has_cycles;	/* bit i: of path i */
+	uint32_t thread, paths;		 /* the first one >> BLOCK_BITS */
+	uint8_t has_cycles, has_elapsed; /* bit i: of path i */
 	struct {
-		uint64_t calls, insns, cycles;
+		uint64_t calls, insns, cycles, elapsed_tsc;
 	} sums[BLOCK_PATHS];
 };
 
@@ -144,7 +144,9 @@ static int write_paths(struct thread_paths *t, struct block *const *blocks, size
 								   .calls = b->sums[i].calls,
 								   .insns = b->sums[i].insns,
 								   .cycles = b->sums[i].cycles,
-								   .has_cycles = b->has_cycles >> i & 1};
+								   .elapsed_tsc = b->sums[i].elapsed_tsc,
+								   .has_cycles = b->has_cycles >> i & 1,
+								   .has_elapsed = b->has_elapsed >> i & 1};
 		}
 	return 0;
 }
@@ -222,7 +224,9 @@ int thread_paths_add(struct thread_paths *t, const struct thread_path *add, stru
 	b->sums[i].calls += add->calls;
 	b->sums[i].insns += add->insns;
 	b->sums[i].cycles += add->cycles;
-	b->has_cycles |= (uint32_t)add->has_cycles << i;
+	b->sums[i].elapsed_tsc += add->elapsed_tsc;
+	b->has_cycles |= (uint8_t)(add->has_cycles << i);
+	b->has_elapsed |= (uint8_t)(add->has_elapsed << i);
 	return 0;
 }
 
@@ -303,7 +307,9 @@ static void add_to(struct thread_path *s, const struct thread_path *add)
 	s->calls += add->calls;
 	s->insns += add->insns;
 	s->cycles += add->cycles;
+	s->elapsed_tsc += add->elapsed_tsc;
 	s->has_cycles |= add->has_cycles;
+	s->has_elapsed |= add->has_elapsed;
 }
 
 int thread_paths_next(struct thread_paths *t, struct thread_path *ret, struct pt_error *e)

@@ -1,6 +1,6 @@
 /*
  * thread_paths.h - sums of calls for each thread and call path, of the call paths that several threads share.
- * There may be as many as threads times call paths: those in memory, 9 MB at most, are sorted into a scratch
+ * There may be as many as threads times call paths: those in memory, 11 MB at most, are sorted into a scratch
  * file when they are too many, and merged in the end. They become rows of table thread_path_group
  * (thread_path_rows.h).
  */
@@ -15,8 +15,8 @@
 
 struct thread_path {
 	uint32_t thread, path; /* the stream's numbers */
-	uint64_t calls, insns, cycles;
-	bool has_cycles; /* of any call: cycles are known */
+	uint64_t calls, insns, cycles, elapsed_tsc;
+	bool has_cycles, has_elapsed; /* of any call */
 };
 
 struct thread_paths;

@@ -208,12 +208,13 @@ CREATE TABLE call_path (
 CREATE TABLE call_path_code (id INTEGER PRIMARY KEY, call_path INTEGER);
 -- Sums of the calls of call paths that several threads share, of each thread, by call path, then thread: id ..
 -- id + n - 1, up to 64 a row, in texts as above. Their call paths are call_path + path_add, their threads
--- thread + thread_add - 1 (thread_add 0: unknown). cyc_count: number + 1 (0: unknown).
+-- thread + thread_add - 1 (thread_add 0: unknown). cyc_count, elapsed_tsc: number + 1 (0: unknown).
 CREATE TABLE thread_path_group (
 	id INTEGER PRIMARY KEY, n INTEGER, trace INTEGER, call_path INTEGER, path_add TEXT, path_add_high TEXT,
 	thread INTEGER, thread_add TEXT, thread_add_high TEXT, calls TEXT, calls_high TEXT, calls_top TEXT,
 	insn_count TEXT, insn_count_high TEXT, insn_count_top TEXT,
-	cyc_count TEXT, cyc_count_high TEXT, cyc_count_top TEXT
+	cyc_count TEXT, cyc_count_high TEXT, cyc_count_top TEXT,
+	elapsed_tsc TEXT, elapsed_tsc_high TEXT, elapsed_tsc_top TEXT
 );
 
 -- What the calls that return in a run have in common with others', up to 64 shapes and mostly not more

@@ -70,7 +70,8 @@ SELECT g.trace, g.thread + OPTIONAL_AT(g.thread_add, g.thread_add_high, i.i + 1)
 	g.call_path + WIDE_NUMBER_AT(g.path_add, g.path_add_high, i.i + 1) AS call_path,
 	SUM_AT(g.calls, g.calls_high, g.calls_top, i.i + 1) AS calls,
 	SUM_AT(g.insn_count, g.insn_count_high, g.insn_count_top, i.i + 1) AS insn_count,
-	nullif(SUM_AT(g.cyc_count, g.cyc_count_high, g.cyc_count_top, i.i + 1), 0) - 1 AS cyc_count
+	nullif(SUM_AT(g.cyc_count, g.cyc_count_high, g.cyc_count_top, i.i + 1), 0) - 1 AS cyc_count,
+	nullif(SUM_AT(g.elapsed_tsc, g.elapsed_tsc_high, g.elapsed_tsc_top, i.i + 1), 0) - 1 AS elapsed_tsc
 FROM thread_path_group g CROSS JOIN number i
 WHERE i.i < g.n;
 

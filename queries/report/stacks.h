@@ -2,8 +2,8 @@
  * stacks.h - the report's call stacks: what each thread spent in each call path itself, callees apart, as the
  * query folded counts it.
  *
- * Rows are thread, path, insns, cycles, time. time is NULL where several threads share the path. They are the
- * stacks with most of one of the three, as a share of the trace's; path NULL: all others of the thread.
+ * Rows are thread, path, insns, cycles, time. What is not known is NULL. They are the stacks with most of
+ * one of the three, as a share of the trace's; path NULL: all others of the thread.
  */
 #ifndef QUERIES_REPORT_STACKS_H
 #define QUERIES_REPORT_STACKS_H

@@ -29,4 +29,4 @@ SELECT id, trace, thread, call_path, call_branch, return_branch, call_tsc, retur
 FROM unpacked_call;
 
 CREATE VIEW thread_path AS
-SELECT trace, thread, call_path, calls, insn_count, cyc_count FROM unpacked_thread_path;
+SELECT trace, thread, call_path, calls, insn_count, cyc_count, elapsed_tsc FROM unpacked_thread_path;

@@ -11,7 +11,8 @@ enum { ROW_MAX = 64 }; /* sums */
 #define COLUMNS                                                                                              \
 	"g.id, g.n, g.trace, g.call_path, g.path_add, g.path_add_high, g.thread, g.thread_add, "             \
 	"g.thread_add_high, g.calls, g.calls_high, g.calls_top, g.insn_count, g.insn_count_high, "           \
-	"g.insn_count_top, g.cyc_count, g.cyc_count_high, g.cyc_count_top"
+	"g.insn_count_top, g.cyc_count, g.cyc_count_high, g.cyc_count_top, g.elapsed_tsc, "                  \
+	"g.elapsed_tsc_high, g.elapsed_tsc_top"
 enum {
 	ID,
 	N,
@@ -24,11 +25,12 @@ enum {
 	THREAD_ADD_HIGH,
 	CALLS,
 	INSNS = CALLS + 3,
-	CYCLES = INSNS + 3
+	CYCLES = INSNS + 3,
+	ELAPSED = CYCLES + 3
 };
 
 struct unpacked_thread_path {
-	int64_t id, thread_path_group, trace, thread, call_path, calls, insn_count, cyc_count;
+	int64_t id, thread_path_group, trace, thread, call_path, calls, insn_count, cyc_count, elapsed_tsc;
 };
 
 /* The texts of sums, from the lowest digit on. */
@@ -54,13 +56,22 @@ static int64_t next_sum(struct sums *s)
 	return (int64_t)ret;
 }
 
+/* Of one that is stored as number + 1. */
+static int64_t next_known(struct sums *s)
+{
+	int64_t number = next_sum(s);
+
+	return number ? number - 1 : UNPACK_UNKNOWN;
+}
+
 static int unpack(void *state, sqlite3_stmt *s, struct group_rows *rows, struct pt_error *e)
 {
 	const uint8_t *path = sqlite3_column_text(s, PATH_ADD),
 		      *path_high = sqlite3_column_text(s, PATH_ADD_HIGH),
 		      *thread = sqlite3_column_text(s, THREAD_ADD),
 		      *thread_high = sqlite3_column_text(s, THREAD_ADD_HIGH);
-	struct sums calls = sums_at(s, CALLS), insns = sums_at(s, INSNS), cycles = sums_at(s, CYCLES);
+	struct sums calls = sums_at(s, CALLS), insns = sums_at(s, INSNS), cycles = sums_at(s, CYCLES),
+		    elapsed = sums_at(s, ELAPSED);
 	int64_t n = sqlite3_column_int64(s, N), id = sqlite3_column_int64(s, ID),
 		first_path = sqlite3_column_int64(s, CALL_PATH), first_thread = unpack_number(s, THREAD);
 	struct unpacked_thread_path r = {.thread_path_group = id, .trace = unpack_number(s, TRACE)};
@@ -80,8 +91,8 @@ static int unpack(void *state, sqlite3_stmt *s, struct group_rows *rows, struct 
 		    at && first_thread != UNPACK_UNKNOWN ? unpack_plus(first_thread, at - 1) : UNPACK_UNKNOWN;
 		r.calls = next_sum(&calls);
 		r.insn_count = next_sum(&insns);
-		at = next_sum(&cycles);
-		r.cyc_count = at ? at - 1 : UNPACK_UNKNOWN;
+		r.cyc_count = next_known(&cycles);
+		r.elapsed_tsc = next_known(&elapsed);
 		to[i] = r;
 	}
 	rows->count = (size_t)n;
@@ -90,7 +101,8 @@ static int unpack(void *state, sqlite3_stmt *s, struct group_rows *rows, struct 
 
 const struct group_table thread_path_table = {
     .name = "unpacked_thread_path",
-    .columns = "id, thread_path_group, trace, thread, call_path, calls, insn_count, cyc_count",
+    .columns = "id, thread_path_group, trace, thread, call_path, calls, insn_count, cyc_count, "
+	       "elapsed_tsc",
     .column_count = sizeof(struct unpacked_thread_path) / sizeof(int64_t),
     .id_column = offsetof(struct unpacked_thread_path, id) / sizeof(int64_t),
     .group_column = offsetof(struct unpacked_thread_path, thread_path_group) / sizeof(int64_t),

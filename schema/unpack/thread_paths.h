@@ -8,7 +8,7 @@
 #include "schema/unpack/group_table.h"
 
 /* The table unpacked_thread_path: id, thread_path_group, trace, thread, call_path, calls, insn_count,
- * cyc_count. */
+ * cyc_count, elapsed_tsc. */
 extern const struct group_table thread_path_table;
 
 #endif

@@ -26,13 +26,13 @@ def digits(numbers, digit):
 
 
 def pack(first, trace, rows):
-    """Rows of call path, thread (None: unknown), calls, instructions, cycles (None: unknown)."""
+    """Rows of call path, thread (None: unknown), calls, instructions, cycles and time (None: unknown)."""
     paths, threads, *sums = zip(*rows)
     least = min((t for t in threads if t), default=None)
-    columns = [[p - paths[0] for p in paths], [t - least + 1 if t else 0 for t in threads], *sums[:2], [0 if c is None else c + 1 for c in sums[2]]]
+    columns = [[p - paths[0] for p in paths], [t - least + 1 if t else 0 for t in threads], *sums[:2], *([0 if c is None else c + 1 for c in s] for s in sums[2:])]
     path, thread, *sums = [[digits(c, d) for d in range(3)] for c in columns]
-    db.execute(f"INSERT INTO thread_path_group VALUES ({', '.join('?' * 18)})",
-               (first, len(rows), trace, paths[0], *path[:2], least, *thread[:2], *sums[0], *sums[1], *sums[2]))
+    db.execute(f"INSERT INTO thread_path_group VALUES ({', '.join('?' * 21)})",
+               (first, len(rows), trace, paths[0], *path[:2], least, *thread[:2], *sums[0], *sums[1], *sums[2], *sums[3]))
 
 
 def fill():
@@ -58,12 +58,12 @@ def fill():
             parent = None if i < 5 else first_path + rnd.randrange(max(0, i - 400), i)
             n = rnd.randrange(6) if i > 3 else 0
             of = rnd.sample(threads + [None], n)
-            sums = [(rnd.randrange(1, 50), rnd.randrange(3000), rnd.choice((None, rnd.randrange(3000)))) for _ in of]
-            cycles = [s[2] for s in sums if s[2] is not None]
+            sums = [(rnd.randrange(1, 50), rnd.randrange(3000), *(rnd.choice((None, rnd.randrange(m))) for m in (3000, 2000))) for _ in of]
+            cycles, ticks = ([s[k] for s in sums if s[k] is not None] for k in (2, 3))
             db.execute("INSERT INTO call_path VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                        (path, trace, parent, trace * 1000 + rnd.randrange(40), rnd.choice((None, rnd.randrange(256))),
                         sum(s[0] for s in sums), 0, sum(s[1] for s in sums), sum(cycles) if cycles else None,
-                        rnd.choice((None, rnd.randrange(2000))), of[0] if n == 1 else None))
+                        sum(ticks) if ticks else None, of[0] if n == 1 else None))
             if n > 1:
                 shared.setdefault(trace, []).extend((path, thread, *s) for thread, s in sorted(zip(of, sums), key=lambda x: x[0] or 0))
     first = 1
@@ -86,7 +86,7 @@ def self_sums(trace):
     rows = [(who[t], p, x) for t, p, *x in db.execute(
         "SELECT thread, id, insn_count, cyc_count, elapsed_tsc FROM call_path WHERE thread IS NOT NULL") if t in who]
     rows += [(who.get(t), p, x) for t, p, *x in db.execute(
-        "SELECT thread, call_path, insn_count, cyc_count, NULL FROM thread_path WHERE trace = ?", (trace,))]
+        "SELECT thread, call_path, insn_count, cyc_count, elapsed_tsc FROM thread_path WHERE trace = ?", (trace,))]
     for thread, path, x in rows:
         for at, sign in ((path, 1), (parents[path], -1)):
             if at is not None:

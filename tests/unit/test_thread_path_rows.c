@@ -43,8 +43,10 @@ static void make_given(int n, unsigned bits)
 						.path = path,
 						.calls = some(&seed, bits),
 						.insns = some(&seed, bits),
-						.has_cycles = seed >> 40 & 1};
+						.has_cycles = seed >> 40 & 1,
+						.has_elapsed = seed >> 41 & 1};
 		given[i].cycles = given[i].has_cycles ? some(&seed, bits) : 0;
+		given[i].elapsed_tsc = given[i].has_elapsed ? some(&seed, bits) : 0;
 	}
 }
 
@@ -85,7 +87,8 @@ static bool is_given(sqlite3_stmt *s, const struct thread_path *g)
 {
 	return has(s, 0, true, 7) && has(s, 1, g->thread, 1000 + (uint64_t)g->thread) &&
 	       has(s, 2, true, 5000 + (uint64_t)g->path) && has(s, 3, true, g->calls) &&
-	       has(s, 4, true, g->insns) && has(s, 5, g->has_cycles, g->cycles);
+	       has(s, 4, true, g->insns) && has(s, 5, g->has_cycles, g->cycles) &&
+	       has(s, 6, g->has_elapsed, g->elapsed_tsc);
 }
 
 static void read_back(sqlite3 *db, int n, const char *how)
@@ -93,9 +96,9 @@ static void read_back(sqlite3 *db, int n, const char *how)
 	sqlite3_stmt *s;
 	int i = 0, right = 0;
 
-	sqlite3_prepare_v2(db,
-			   "SELECT trace, thread, call_path, calls, insn_count, cyc_count FROM thread_path",
-			   -1, &s, NULL);
+	sqlite3_prepare_v2(
+	    db, "SELECT trace, thread, call_path, calls, insn_count, cyc_count, elapsed_tsc FROM thread_path",
+	    -1, &s, NULL);
 	for (; sqlite3_step(s) == SQLITE_ROW; i++)
 		right += i < n && is_given(s, &given[i]);
 	check_same((uint64_t)i, (uint64_t)n, how);

@@ -45,18 +45,22 @@ static bool add_some(struct thread_paths *t, uint32_t count, uint32_t paths)
 	uint64_t random = 1;
 
 	for (uint32_t i = 0; i < count; i++) {
-		struct thread_path p = {.calls = 1 + i % 3, .insns = i, .has_cycles = i % 100 == 0};
+		struct thread_path p = {
+		    .calls = 1 + i % 3, .insns = i, .has_cycles = i % 100 == 0, .has_elapsed = i % 70 == 0};
 		struct thread_path *w;
 
 		random = random * 6364136223846793005u + 1442695040888963407u;
 		p.path = (uint32_t)(random >> 40) % paths;
 		p.thread = (uint32_t)(random >> 33) % THREADS;
 		p.cycles = p.has_cycles ? i : 0;
+		p.elapsed_tsc = p.has_elapsed ? 2 * i : 0;
 		w = &wanted[p.path][p.thread];
 		w->calls += p.calls;
 		w->insns += p.insns;
 		w->cycles += p.cycles;
+		w->elapsed_tsc += p.elapsed_tsc;
 		w->has_cycles |= p.has_cycles;
+		w->has_elapsed |= p.has_elapsed;
 		if (thread_paths_add(t, &p, &error) < 0)
 			return false;
 	}
@@ -68,7 +72,8 @@ static bool is_wanted(const struct thread_path *p)
 	const struct thread_path *w = &wanted[p->path][p->thread];
 
 	return w->calls == p->calls && w->insns == p->insns && w->cycles == p->cycles &&
-	       w->has_cycles == p->has_cycles;
+	       w->has_cycles == p->has_cycles && w->elapsed_tsc == p->elapsed_tsc &&
+	       w->has_elapsed == p->has_elapsed;
 }
 
 /* count: of sums that are added. */

@@ -101,7 +101,7 @@
 			element('p', {class: 'note'}, 'The graph has ', report.value('count', seen), ' of the trace\'s ', report.value('count', trace.insn_count),
 				seen < trace.insn_count ? ' instructions: not of all code the thread is known.' : ' instructions.',
 				' Small stacks that are not in the file are one frame of their thread, [smaller stacks]. ',
-				'Elapsed time is not known of calls that several threads share the path of, and counts calls that overlap each time.'));
+				'Elapsed time counts calls that overlap each time.'));
 		report.redraw(draw);
 		report.flameState = state;
 	};
