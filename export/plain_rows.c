@@ -14,7 +14,7 @@ static const struct {
 	int columns;
 } tables[TABLES] = {
     [MACHINE] = {"machine", 4},	    [THREAD] = {"thread", 7}, [DSO] = {"dso", 5},
-    [SYMBOL] = {"symbol", 10},	    [EVENT] = {"event", 12},  [ERROR] = {"error", 12},
+    [SYMBOL] = {"symbol", 11},	    [EVENT] = {"event", 12},  [ERROR] = {"error", 12},
     [INTERRUPT] = {"interrupt", 6},
 };
 
@@ -129,6 +129,7 @@ int plain_rows_symbol(struct plain_rows *p, const struct ptr_record *r, struct p
 	bind_text(st, 8, demangle(r->symbol.name, p->demangled) ? p->demangled : "");
 	db_bind(st, 9, !*r->symbol.name, 1);
 	db_bind(st, 10, r->symbol.base != PTR_UNKNOWN, (int64_t)r->symbol.base);
+	sqlite3_bind_int64(st, 11, p->base.symbol + (int64_t)(r->symbol.first ? r->symbol.first : r->number));
 	return db_run(st, e);
 }
 

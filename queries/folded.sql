@@ -54,7 +54,7 @@ wanted (id, parent, symbol, ip) AS MATERIALIZED (
 	SELECT c.id, c.parent, c.symbol, c.ip FROM need CROSS JOIN call_path c WHERE c.id = need.id
 ),
 entry (symbol) AS MATERIALIZED ( -- functions that enter guests
-	SELECT DISTINCT from_symbol FROM edge WHERE kind = 18 AND from_symbol IS NOT NULL
+	SELECT DISTINCT s.first FROM edge e JOIN symbol s ON s.id = e.from_symbol WHERE e.kind = 18
 ),
 frame (id, symbol, stack) AS ( -- char(1): between host and guest
 	SELECT c.id, c.symbol, replace(CALLED_NAME(c, s), ';', ':')

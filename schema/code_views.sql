@@ -30,12 +30,13 @@ CREATE VIEW lines AS
 SELECT trace, machine, file, line, sum(count) AS count, sum(insn_count) AS insn_count,
 	sum(insn_timed) AS insn_timed, sum(cyc_count) AS cyc_count,
 	round(sum(insn_timed) / nullif(sum(cyc_count), 0), 2) AS ipc,
-	CASE WHEN count(DISTINCT symbol_id) = 1 THEN max(symbol) END AS symbol,
-	count(DISTINCT symbol_id) AS functions,
+	CASE WHEN count(DISTINCT function) = 1 THEN max(symbol) END AS symbol,
+	count(DISTINCT function) AS functions,
 	CASE WHEN min(dso) = max(dso) THEN max(dso) END AS dso,
-	CASE WHEN count(DISTINCT symbol_id) = 1 THEN max(demangled) END AS demangled
+	CASE WHEN count(DISTINCT function) = 1 THEN max(demangled) END AS demangled
 FROM (
-	SELECT trace, machine, dso, symbol_id, symbol, demangled, file, line, max(count) AS count,
+	SELECT trace, machine, dso, (SELECT y.first FROM symbol y WHERE y.id = symbol_id) AS function,
+		symbol, demangled, file, line, max(count) AS count,
 		sum(count) AS insn_count, sum(insn_timed) AS insn_timed, sum(cyc_count) AS cyc_count
 	FROM insns WHERE line IS NOT NULL
 	GROUP BY trace, machine, dso, symbol_id, file, line, inlined_call

@@ -190,6 +190,8 @@ struct ptr_symbol { /* numbered */
 	uint32_t dso;
 	uint64_t start, end; /* run-time addresses, half-open */
 	uint64_t base;	     /* where address 0 of the dso's file would be; PTR_UNKNOWN: it is no file */
+	uint32_t
+	    first; /* the first symbol of this function of the file, mapped elsewhere; 0: it is the first */
 	const char *name;
 };
 
@@ -273,8 +275,8 @@ struct ptr_run { /* numbered */
 
 struct ptr_call_path {	 /* numbered */
 	uint32_t parent; /* 0: a root */
-	uint32_t symbol; /* 0, or without a name: then ip says where */
-	uint64_t ip;	 /* the callee's first address as called */
+	uint32_t symbol; /* the first of its function; 0, or without a name: then ip says where */
+	uint64_t ip;	 /* the callee's first address as called, as if it were called where symbol is */
 };
 
 /* flags of a call, perf's numbers */

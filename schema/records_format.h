@@ -10,7 +10,7 @@
 #include "schema/records.h"
 
 #define PTR_MAGIC	"\x89PTR\r\n\x1a\n"
-#define PTR_MAJOR	10
+#define PTR_MAJOR	11
 #define PTR_MINOR	0
 #define PTR_BLOCK_MAGIC "PTRB"
 

@@ -604,6 +604,7 @@ static bool get_other(struct ptr_reader *r, enum ptr_type type, struct ptr_recor
 		ret->symbol.base = get_count(r);
 		if (ret->symbol.base != PTR_UNKNOWN)
 			ret->symbol.base = ret->symbol.start - ret->symbol.base;
+		ret->symbol.first = get_ref(r, PTR_SYMBOL, true);
 		ret->symbol.name = get_str(r);
 		return true;
 	case PTR_EDGE:

@@ -200,6 +200,7 @@ int64_t ptr_put_symbol(struct ptr_writer *w, const struct ptr_symbol *r, struct 
 		p = put_ip(w, p, r->start);
 		p = put_ip(w, p, r->end);
 		p = put_count(p, r->base == PTR_UNKNOWN ? r->base : r->start - r->base);
+		p = pt_leb128_put(p, r->first);
 		w->at = put_str(p, r->name);
 	}
 	return number;

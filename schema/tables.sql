@@ -94,10 +94,12 @@ CREATE TABLE dso (id INTEGER PRIMARY KEY, trace INTEGER, name TEXT, build_id TEX
 -- start, end: run-time addresses, half-open. machine: whose threads ran it. demangled: what name stands for
 -- in C++, Rust, ...; NULL: it is as in the source. unnamed 1: all code of the dso that no symbol covers, by
 -- the dso's short name; start is then where its address 0 would be. Else NULL. base: where address 0 of the
--- dso's file would be; NULL: it is no file, or not known.
+-- dso's file would be; NULL: it is no file, or not known. first: a function of a file has a row for each place
+-- where the file was mapped (by several processes, too); this is the first of them, which call paths name.
 CREATE TABLE symbol (
 	id INTEGER PRIMARY KEY, trace INTEGER, dso INTEGER, start_ip INTEGER, end_ip INTEGER, name TEXT,
-		machine INTEGER, demangled TEXT, unnamed INTEGER, base INTEGER
+		machine INTEGER, demangled TEXT, unnamed INTEGER, base INTEGER,
+		first INTEGER
 );
 
 -- from_ip NULL: where it came from was not seen (the trace began); to_ip NULL: tracing stopped with it,
@@ -195,10 +197,10 @@ CREATE TABLE run_group (
 -- this is the way to the runs.
 CREATE TABLE run_chunk (id INTEGER PRIMARY KEY, last INTEGER, tsc INTEGER, tsc_end INTEGER);
 
--- ip: where the callee begins, NULL when that is where its symbol does. parent NULL: a root. Sums over
--- its calls; callees' counts are included. elapsed_tsc: of the calls whose times are known. thread: the
--- one whose calls all of them are; NULL when there are several or unknown ones, which the view thread_path
--- distinguishes.
+-- ip: where the callee begins, NULL when that is where its symbol does; as if it was called where symbol is.
+-- parent NULL: a root. Sums over its calls; callees' counts are included. elapsed_tsc: of the calls whose times
+-- are known. thread: the one whose calls all of them are; NULL when there are several or unknown ones, which
+-- the view thread_path distinguishes.
 CREATE TABLE call_path (
 	id INTEGER PRIMARY KEY, trace INTEGER, parent INTEGER, symbol INTEGER, ip INTEGER,
 	calls INTEGER, branch_count INTEGER, insn_count INTEGER, cyc_count INTEGER, elapsed_tsc INTEGER,

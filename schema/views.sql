@@ -356,8 +356,8 @@ FROM vm_clock r JOIN trace t ON t.id = r.trace
 	LEFT JOIN machine m ON m.id = r.machine
 	LEFT JOIN clock_source cs ON cs.id = r.source;
 
--- One row per function that was seen executing, one per dso for its code without a symbol, and one for code
--- of which it is not known what it belongs to.
+-- One row per function that was seen executing, wherever its file was mapped, one per dso for its code without
+-- a symbol, and one for code of which it is not known what it belongs to.
 CREATE VIEW functions AS
 SELECT f.trace, m.name AS machine, s.name AS symbol, s.name, d.name AS dso, s.start_ip AS ip,
 	HEXADECIMAL(s.start_ip) AS ip_hex, f.insn_count, f.insn_timed, f.cyc_count,
@@ -365,26 +365,30 @@ SELECT f.trace, m.name AS machine, s.name AS symbol, s.name, d.name AS dso, s.st
 	coalesce(s.unnamed, f.symbol IS NULL) AS unnamed, f.symbol AS symbol_id, d.build_id,
 	TSC_TO_NS(t, c.elapsed_tsc) AS elapsed_ns
 FROM (
-	SELECT trace, symbol, sum(insn_count) AS insn_count, sum(insn_timed) AS insn_timed,
-		sum(cyc_count) AS cyc_count,
-		sum(taken) AS branches
+	SELECT g.trace, y.first AS symbol, max(y.machine) AS machine, sum(g.insn_count) AS insn_count,
+		sum(g.insn_timed) AS insn_timed, sum(g.cyc_count) AS cyc_count, sum(g.branches) AS branches
 	FROM (
-		SELECT trace, from_symbol AS symbol, insn_count, insn_timed, cyc_count, taken
-		FROM edge WHERE from_ip IS NOT NULL AND taken > 0
-		UNION ALL
-		SELECT trace, to_symbol, tail_insns, NULL, NULL, 0 FROM edge WHERE tail_insns > 0
-		UNION ALL -- what stopped before any branch
-		SELECT p.trace, (SELECT n.id FROM (SELECT * FROM symbol y WHERE y.start_ip <= p.start
-				ORDER BY y.start_ip DESC LIMIT 64) n
-					WHERE n.trace = p.trace AND n.end_ip > p.start LIMIT 1),
-			p.tail_insns * coalesce(p.repeats, p.runs), p.insn_timed, p.cyc_count, 0
-		FROM path p WHERE p.edges = 0 AND p.tail_insns > 0 AND p.runs > 0
-	)
-	GROUP BY trace, symbol
+		SELECT trace, symbol, sum(insn_count) AS insn_count, sum(insn_timed) AS insn_timed,
+			sum(cyc_count) AS cyc_count, sum(taken) AS branches
+		FROM (
+			SELECT trace, from_symbol AS symbol, insn_count, insn_timed, cyc_count, taken
+			FROM edge WHERE from_ip IS NOT NULL AND taken > 0
+			UNION ALL
+			SELECT trace, to_symbol, tail_insns, NULL, NULL, 0 FROM edge WHERE tail_insns > 0
+			UNION ALL -- what stopped before any branch
+			SELECT p.trace, (SELECT n.id FROM (SELECT * FROM symbol y WHERE y.start_ip <= p.start
+					ORDER BY y.start_ip DESC LIMIT 64) n
+						WHERE n.trace = p.trace AND n.end_ip > p.start LIMIT 1),
+				p.tail_insns * coalesce(p.repeats, p.runs), p.insn_timed, p.cyc_count, 0
+			FROM path p WHERE p.edges = 0 AND p.tail_insns > 0 AND p.runs > 0
+		)
+		GROUP BY trace, symbol
+	) g LEFT JOIN symbol y ON y.id = g.symbol
+	GROUP BY g.trace, y.first
 ) f
 LEFT JOIN symbol s ON s.id = f.symbol
 LEFT JOIN dso d ON d.id = s.dso
-LEFT JOIN machine m ON m.id = s.machine
+LEFT JOIN machine m ON m.id = f.machine
 LEFT JOIN trace t ON t.id = f.trace
 LEFT JOIN (SELECT symbol, sum(calls) AS calls, sum(elapsed_tsc) AS elapsed_tsc FROM call_path
 	GROUP BY symbol) c ON c.symbol = f.symbol;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "decode/code/huge_pages.h"
+#include "decode/output/places.h"
 #include "schema/array.h"
 #include "schema/hash.h"
 
@@ -55,6 +56,7 @@ struct pt_call_paths {
 	uint32_t remembered, count; /* at most; that have got ids */
 	atomic_bool full;
 	_Atomic uint32_t *numbers; /* by ids, with room for IDS_MAX; 0: none yet */
+	const struct pt_place *places;
 };
 
 #define LINES (1u << 6) /* at first */
@@ -85,7 +87,7 @@ static void table_destroy(struct table *t)
 	}
 }
 
-struct pt_call_paths *pt_call_paths_create(uint32_t remembered)
+struct pt_call_paths *pt_call_paths_create(uint32_t remembered, const struct pt_place *places)
 {
 	struct pt_call_paths *p = calloc(1, sizeof *p);
 
@@ -93,6 +95,7 @@ struct pt_call_paths *pt_call_paths_create(uint32_t remembered)
 		return NULL;
 	pthread_mutex_init(&p->mutex, NULL);
 	p->remembered = remembered;
+	p->places = places;
 	p->recent = table_create(LINES);
 	p->older = table_create(LINES);
 	p->numbers = pt_pages_reserve(IDS_MAX, sizeof *p->numbers);
@@ -115,17 +118,17 @@ void pt_call_paths_destroy(struct pt_call_paths *p)
 
 /* ---- Nodes ------------------------------------------------------------------------------------------ */
 
-/* What a call path is known by: its caller, and a symbol, whatever its address; or an address, and where: two
- * mappings can have had one. */
+/* What a call path is known by: its caller, and a function, wherever its file is mapped; or an offset in the
+ * file, or an address, and in which mapping: two can have had one. */
 struct key {
 	uint64_t callee;
 	uint32_t parent;
 };
 
-static struct key key_of(uint32_t parent, const struct pt_callee *callee)
+static struct key key_of(uint32_t parent, const struct pt_callee *callee, const struct pt_place *place_of)
 {
-	uint64_t ip = callee->named ? 0 : callee->ip;
-	uint64_t place = (uint64_t)callee->named << 32 | callee->place;
+	uint64_t ip = callee->named ? 0 : callee->ip - place_of->start;
+	uint64_t place = (uint64_t)callee->named << 32 | place_of->first;
 
 	return (struct key){.callee = pt_hash_fold(ip ^ 0xa0761d6478bd642fu, place ^ 0xe7037ed1a0b428dbu),
 			    .parent = parent};
@@ -226,7 +229,8 @@ __attribute__((noinline)) static uint32_t ask(struct pt_call_paths *p, const str
 uint32_t pt_call_path(struct pt_call_paths *p, uint32_t parent, const struct pt_callee *callee,
 		      struct pt_new_call_paths *added)
 {
-	const struct key k = key_of(parent, callee);
+	const struct pt_place place = pt_place_of(p->places, callee->place);
+	const struct key k = key_of(parent, callee, &place);
 	uint32_t id;
 
 	if (parent == PT_NO_CALL_PATH)
@@ -238,8 +242,11 @@ uint32_t pt_call_path(struct pt_call_paths *p, uint32_t parent, const struct pt_
 		return id;
 	if (pt_array_grow(&added->items, added->count, &added->room, NULL) < 0)
 		return 0;
-	added->items[added->count++] =
-	    (struct pt_new_call_path){.id = id, .parent = parent, .place = callee->place, .ip = callee->ip};
+	added->items[added->count++] = (struct pt_new_call_path){
+	    .id = id,
+	    .parent = parent,
+	    .place = place.first,
+	    .ip = callee->ip - place.start + pt_place_of(p->places, place.first).start};
 	return id;
 }
 

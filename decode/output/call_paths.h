@@ -17,20 +17,22 @@
 #define PT_NO_CALL_PATH UINT32_MAX
 
 struct pt_call_paths;
+struct pt_place;
 
-/* remembered: how many, about, at most (32 bytes each). NULL: no memory. */
-struct pt_call_paths *pt_call_paths_create(uint32_t remembered);
+/* remembered: how many, about, at most (32 bytes each). places: of callees, the caller's, as long as this is
+ * used. NULL: no memory. */
+struct pt_call_paths *pt_call_paths_create(uint32_t remembered, const struct pt_place *places);
 void pt_call_paths_destroy(struct pt_call_paths *paths); /* NULL is fine */
 
 /* What is called. */
 struct pt_callee {
 	uint64_t ip;
-	uint32_t place; /* what names it in the record: its symbol, or what pt_emit_place() says */
-	bool named;	/* it has a symbol, which it is known by; else by ip */
+	uint32_t place; /* what names it: its symbol, or what pt_emit_place() says */
+	bool named;	/* it has a symbol, which it is known by; else by where in the place it is */
 };
 
 /* Call paths that had no number when they were asked for, in that order, some more than once: what their
- * records are to say. */
+ * records are to say. place: the first of its function (places.h), which ip is in. */
 struct pt_new_call_paths {
 	struct pt_new_call_path {
 		uint32_t id, parent; /* ids */

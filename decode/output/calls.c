@@ -453,7 +453,7 @@ static bool make_shard(struct pt_calls *c, struct shard *s)
 
 static bool make_stacks(struct pt_calls *c)
 {
-	bool made = (c->paths = pt_call_paths_create(c->emit->call_paths));
+	bool made = (c->paths = pt_call_paths_create(c->emit->call_paths, c->emit->places));
 
 	for (unsigned i = 0; made && i < c->shard_count; i++)
 		made = make_shard(c, &c->shards[i]);

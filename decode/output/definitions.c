@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "decode/output/executed_code.h"
+#include "decode/output/places.h"
 #include "decode/output/sums.h"
 #include "decode/output/text_runs.h"
 #include "schema/array.h"
@@ -12,8 +13,10 @@
 /* A symbol or, with index NO_SYMBOL, a file, and its record number. */
 struct name {
 	const void *file;
-	uint64_t start;
-	uint32_t index, number;
+	uint64_t start; /* anywhere: in the file; the number is that of the first symbol of this function */
+	uint32_t index;
+	bool anywhere;
+	uint32_t number;
 };
 #define NO_SYMBOL UINT32_MAX
 
@@ -44,11 +47,14 @@ int pt_emit_names_init(struct pt_emit *m, struct pt_error *e)
 	m->names = calloc(1, sizeof *m->names);
 	if (!m->names)
 		return pt_fail_no_memory(e, "the records");
-	return pt_hash_init(&m->names->hash, 10, e);
+	m->places = pt_places_create();
+	return m->places ? pt_hash_init(&m->names->hash, 10, e) : pt_fail_no_memory(e, "the records");
 }
 
 void pt_emit_names_deinit(struct pt_emit *m)
 {
+	pt_places_destroy(m->places);
+	m->places = NULL;
 	if (!m->names)
 		return;
 	pt_hash_deinit(&m->names->hash);
@@ -57,29 +63,27 @@ void pt_emit_names_deinit(struct pt_emit *m)
 	m->names = NULL;
 }
 
-static uint64_t name_key(const void *file, uint64_t start, uint32_t index)
+static uint64_t name_key(const struct name *name)
 {
-	return pt_hash_mix((uintptr_t)file + start) + index;
+	return pt_hash_mix((uintptr_t)name->file + name->start + name->anywhere) + name->index;
 }
 
 static uint64_t key_of_name(const void *items, uint32_t n)
 {
-	const struct name *name = (const struct name *)items + (n - 1);
-
-	return name_key(name->file, name->start, name->index);
+	return name_key((const struct name *)items + (n - 1));
 }
 
 /* The record number of a name, 0 when it has none. */
-static uint32_t name_find(const struct pt_names *names, const void *file, uint64_t start, uint32_t index)
+static uint32_t name_find(const struct pt_names *names, const struct name *wanted)
 {
 	const struct pt_hash *h = &names->hash;
 	uint32_t n;
 
-	for (uint32_t i = pt_hash_first(h, name_key(file, start, index)); (n = h->slots[i]);
-	     i = pt_hash_next(h, i)) {
+	for (uint32_t i = pt_hash_first(h, name_key(wanted)); (n = h->slots[i]); i = pt_hash_next(h, i)) {
 		const struct name *name = &names->items[n - 1];
 
-		if (name->file == file && name->start == start && name->index == index)
+		if (name->file == wanted->file && name->start == wanted->start &&
+		    name->index == wanted->index && name->anywhere == wanted->anywhere)
 			return name->number;
 	}
 	return 0;
@@ -96,8 +100,8 @@ static void name_add(struct pt_emit *m, const struct name *name)
 		return;
 	}
 	names->items[names->count++] = *name;
-	if (pt_hash_insert(&names->hash, name_key(name->file, name->start, name->index),
-			   (uint32_t)names->count, key_of_name, names->items, NULL) < 0)
+	if (pt_hash_insert(&names->hash, name_key(name), (uint32_t)names->count, key_of_name, names->items,
+			   NULL) < 0)
 		pt_emit_no_memory(m, "the symbols");
 }
 
@@ -105,7 +109,7 @@ static uint32_t dso(struct pt_emit *m, const struct img_file *file)
 {
 	struct ptr_dso r = {.name = img_file_name(file), .build_id = img_file_build_id(file)};
 	struct name name = {.file = file, .index = NO_SYMBOL};
-	uint32_t number = name_find(m->names, file, 0, NO_SYMBOL);
+	uint32_t number = name_find(m->names, &name);
 
 	if (number)
 		return number;
@@ -114,29 +118,51 @@ static uint32_t dso(struct pt_emit *m, const struct img_file *file)
 	return name.number;
 }
 
+/* Where address 0 of the symbol's file would be; PTR_UNKNOWN: it is no file. */
+static uint64_t base_of(struct img_space *space, uint64_t ip, const struct img_symbol *sym)
+{
+	struct img_symbol file;
+
+	return !img_file_is_memory(sym->file) && img_space_unnamed(space, ip, &file) == 0 &&
+		       file.file == sym->file
+		   ? file.start
+		   : PTR_UNKNOWN;
+}
+
+/* What has no path has no offsets but its own: anonymous memory, stacks. */
+static bool is_of_a_path(const struct img_file *file)
+{
+	const char *name = img_file_name(file);
+
+	return name[0] == '/' && name[1] != '/';
+}
+
 static uint32_t symbol(struct pt_emit *m, struct img_space *space, uint64_t ip, const struct img_symbol *sym)
 {
-	uint32_t number = name_find(m->names, sym->file, sym->start, sym->index);
-	struct img_symbol file;
+	struct name name = {.file = sym->file, .start = sym->start, .index = sym->index}, anywhere = name;
+	uint32_t number = name_find(m->names, &name);
 	struct ptr_symbol r;
-	struct name name;
 
 	if (number)
 		return number;
 	r = (struct ptr_symbol){.dso = dso(m, sym->file),
 				.start = sym->start,
 				.end = sym->end,
-				.base = PTR_UNKNOWN,
+				.base = base_of(space, ip, sym),
 				.name = sym->name};
-	if (img_space_unnamed(space, ip, &file) == 0 && file.file == sym->file &&
-	    !img_file_is_memory(sym->file))
-		r.base = file.start;
+	anywhere.anywhere = r.base != PTR_UNKNOWN && is_of_a_path(sym->file);
+	anywhere.start -= r.base;
+	if (anywhere.anywhere)
+		r.first = name_find(m->names, &anywhere);
 	if (m->failed)
 		return 0;
-	name = (struct name){.file = sym->file, .start = sym->start, .index = sym->index};
-	name.number = pt_emit_put(m, ptr_put_symbol(m->writer, &r, &m->error));
+	number = name.number = anywhere.number = pt_emit_put(m, ptr_put_symbol(m->writer, &r, &m->error));
 	name_add(m, &name);
-	return name.number;
+	if (anywhere.anywhere && !r.first)
+		name_add(m, &anywhere);
+	pt_places_set(m->places, number,
+		      &(struct pt_place){.start = r.start, .first = r.first ? r.first : number});
+	return number;
 }
 
 uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip)

@@ -99,6 +99,7 @@ struct pt_emit {
 	uint64_t encoded_runs; /* of runs */
 	uint64_t left_out_branches, left_out_insns;
 	struct pt_names *names;	     /* symbols and files that have numbers */
+	struct pt_place *places;     /* of symbols, by numbers */
 	struct pt_kept_numbers kept; /* of edges and paths that the graph has forgotten */
 	uint32_t defined;	     /* edges and paths, since their numbers were forgotten last */
 	/* That many, at first, now, and at most, before they are forgotten. */

@@ -51,7 +51,7 @@ def fill():
             db.execute("INSERT INTO thread VALUES (?, ?, 1, ?, ?, ?, ?)",
                        (number, trace, 10, 0 if kind == 3 else 20 + i // 3, f"t{i}", number - i % 3 if kind != 3 else first_thread + 3))
         for i in range(40):
-            db.execute("INSERT INTO symbol (id, trace, start_ip, end_ip, name, machine) VALUES (?, ?, ?, ?, ?, 1)",
+            db.execute("INSERT INTO symbol (id, trace, start_ip, end_ip, name, machine, first) VALUES (?1, ?, ?, ?, ?, 1, ?1)",
                        (trace * 1000 + i, trace, i * 256, i * 256 + 256, f"f{i // 2}"))  # two of each name
         for i in range(PATHS if trace == 1 else 300):
             path = first_path + i

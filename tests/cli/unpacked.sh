@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What C unpacks for pt-query (schema/unpack) is what the database's own views say, row by row and column by column,
 # whatever was traced and however a question bounds it; and pt-query's answers are those of the sqlite3 shell.
-# timeout: 200
+# timeout: 400
 source tests/common.bash
 query() { # DB SQL
 	"$PT_BIN/pt-query" "$tmp/$1" --format csv --sql "$2" 2>&1 | tr -d '\r'
@@ -10,7 +10,7 @@ views=(run branches call ipc function_calls calls calls_view samples samples_vie
 # rows NAME DB: the views as they stand in the file (main.X), and as pt-query has them
 rows() {
 	local v
-	for v in "${views[@]}"; do
+	for v in "${views[@]}" thread_path; do
 		same "$1: the view $v" <(query "$2" "SELECT * FROM main.$v") <(query "$2" "SELECT * FROM $v")
 	done
 }
@@ -50,7 +50,11 @@ done
 for v in call function_calls calls; do
 	check "no-calls: the view $v has no row" test "$(query no-calls "SELECT count(*) FROM $v" | tail -n 1)" = 0
 done
-for db in guest-vm guest-sums; do empty "$db" "$db"; done
+for db in guest-vm guest-sums; do
+	empty "$db" "$db"
+	same "$db: the view thread_path" <(query "$db" "SELECT * FROM main.thread_path") <(query "$db" "SELECT * FROM thread_path")
+	check "$db: call paths that threads share" test "$(query "$db" "SELECT count(*) FROM thread_path" | tail -n 1)" -gt 10
+done
 
 # ---- All views that are made of runs and calls are among them ----
 
@@ -60,10 +64,10 @@ made=$(sqlite3 "$tmp/odd" "WITH RECURSIVE made (name) AS (VALUES ('run'), ('call
 			OR v.sql LIKE '%FROM ' || made.name || char(10) || '%' OR v.sql LIKE '%FROM ' || made.name || ';%'
 			OR v.sql LIKE '%FROM ' || made.name))
 	SELECT name FROM made ORDER BY 1")
-made=$(printf '%s\n' branches "$made" | sort) # which is made of what runs are
-same "the views of runs and calls" <(echo "$made") <(query odd "SELECT name FROM pragma_table_list
+made=$(printf '%s\n' branches thread_path "$made" | sort) # which is made of what runs are; and what is not made of runs
+same "the views of runs, calls and their sums" <(echo "$made") <(query odd "SELECT name FROM pragma_table_list
 	WHERE schema = 'temp' AND type = 'view' ORDER BY 1" | tail -n +2)
-same "they are those that were compared" <(echo "$made") <(printf '%s\n' "${views[@]}" | sort)
+same "they are those that were compared" <(echo "$made") <(printf '%s\n' "${views[@]}" thread_path | sort)
 
 # ---- However a question bounds it ----
 

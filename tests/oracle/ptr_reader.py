@@ -25,7 +25,7 @@ FIELDS = {
     2: ("MACHINE", "vs"),
     3: ("THREAD", "vzzs"),
     4: ("DSO", "ss"),
-    5: ("SYMBOL", "vaavs"),
+    5: ("SYMBOL", "vaavvs"),
     6: ("EDGE", "aavvv"),
     7: ("PATH", "P"),
     8: ("SLICE", "vzzvt"),
@@ -124,7 +124,7 @@ def main():
     head = f.read(16)
     assert head[:8] == b"\x89PTR\r\n\x1a\n", "magic"
     assert struct.unpack("<I", head[12:])[0] == zlib.crc32(head[:12]), "header's checksum"
-    assert struct.unpack("<H", head[8:10])[0] == 10, "version"
+    assert struct.unpack("<H", head[8:10])[0] == 11, "version"
     counts, sums, lengths, number, ended = [0] * 30, {}, [0], 0, False
 
     def add(name, n):
@@ -172,6 +172,9 @@ def main():
                 add("branches", values[3] * lengths[values[0]])
             elif kind == 24:
                 add("summed_calls", values[2])
+            elif kind == 5:
+                add("functions", values[4] == 0)
+                assert values[4] < counts[5], "a symbol's first"
             elif kind == 6:
                 add("edges_of_kind_%d" % (values[2] % 32), 1)
                 add("edge_from", values[0])

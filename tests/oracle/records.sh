@@ -18,6 +18,8 @@ equal() {
 equal branches 'SELECT count(*) FROM branches'
 equal RUN 'SELECT count(*) FROM run'
 equal EDGE 'SELECT count(*) FROM edge'
+equal SYMBOL 'SELECT count(*) FROM symbol'
+equal functions 'SELECT count(DISTINCT first) FROM symbol'
 equal edges_of_kind_1 "SELECT count(*) FROM edge JOIN kind ON kind.id = edge.kind WHERE kind.name = 'jcc'"
 equal edges_of_kind_6 "SELECT count(*) FROM edge JOIN kind ON kind.id = edge.kind WHERE kind.name = 'ret'"
 equal CALL 'SELECT count(*) FROM call'

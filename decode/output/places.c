@@ -1,0 +1,14 @@
+/* places.c - see places.h. */
+#include "decode/output/places.h"
+
+#include "decode/code/huge_pages.h"
+
+struct pt_place *pt_places_create(void)
+{
+	return pt_pages_reserve(PT_PLACES_MAX, sizeof(struct pt_place));
+}
+
+void pt_places_destroy(struct pt_place *places)
+{
+	pt_pages_release(places, PT_PLACES_MAX, sizeof *places);
+}
