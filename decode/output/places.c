@@ -5,7 +5,11 @@
 
 struct pt_place *pt_places_create(void)
 {
-	return pt_pages_reserve(PT_PLACES_MAX, sizeof(struct pt_place));
+	struct pt_place *ret = pt_pages_reserve(PT_PLACES_MAX, sizeof *ret);
+
+	/* Most recordings have a few thousand symbols. */
+	pt_pages_small(ret, PT_PLACES_MAX, sizeof *ret);
+	return ret;
 }
 
 void pt_places_destroy(struct pt_place *places)
