@@ -18,17 +18,16 @@ enum {
 	THREAD_ADD,
 	THREAD_ADD_HIGH,
 	CALLS, /* and two more, as of the next ones */
-	INSNS = CALLS + 3,
-	CYCLES = INSNS + 3,
-	ELAPSED = CYCLES + 3,
-	COLUMNS = ELAPSED + 2
+	INSNS = CALLS + DIGITS_SUM,
+	CYCLES = INSNS + DIGITS_SUM,
+	ELAPSED = CYCLES + DIGITS_SUM,
+	COLUMNS = ELAPSED + DIGITS_SUM - 1
 };
-enum { SUM_DIGITS = 3 };
 
 /* A column of numbers of three digits. */
 struct sums {
-	uint32_t digit[SUM_DIGITS][DIGITS_ROW];
-	char text[SUM_DIGITS][DIGITS_ROW * DIGITS_BYTES];
+	uint32_t digit[DIGITS_SUM][DIGITS_ROW];
+	char text[DIGITS_SUM][DIGITS_ROW * DIGITS_BYTES];
 };
 
 struct thread_path_rows {
@@ -70,13 +69,13 @@ void thread_path_rows_destroy(struct thread_path_rows *r)
 /* What is more than 57 bits wraps: no trace counts that far. */
 static void set_sum(struct sums *s, uint32_t at, uint64_t number)
 {
-	for (unsigned i = 0; i < SUM_DIGITS; i++)
+	for (unsigned i = 0; i < DIGITS_SUM; i++)
 		s->digit[i][at] = number >> i * DIGITS_BITS & ((1u << DIGITS_BITS) - 1);
 }
 
 static void bind_sums(struct sums *s, uint32_t n, struct insert *row, int at)
 {
-	for (int i = 0; i < SUM_DIGITS; i++)
+	for (int i = 0; i < DIGITS_SUM; i++)
 		digits_bind_array(s->digit[i], n, 0, row, at + i, s->text[i]);
 }
 

@@ -12,7 +12,8 @@
 
 enum {
 	DIGITS_BITS = 19, /* of a digit */
-	DIGITS_BYTES = 4  /* of a digit as UTF-8, at most */
+	DIGITS_BYTES = 4, /* of a digit as UTF-8, at most */
+	DIGITS_SUM = 3	  /* of a sum, which has three texts */
 };
 
 /* Writes the digit: room for DIGITS_BYTES. Returns what is after it. */

@@ -190,8 +190,8 @@ struct ptr_symbol { /* numbered */
 	uint32_t dso;
 	uint64_t start, end; /* run-time addresses, half-open */
 	uint64_t base;	     /* where address 0 of the dso's file would be; PTR_UNKNOWN: it is no file */
-	uint32_t
-	    first; /* the first symbol of this function of the file, mapped elsewhere; 0: it is the first */
+	/* The first symbol of this function of the file, which was mapped elsewhere then; 0: this one. */
+	uint32_t first;
 	const char *name;
 };
 

@@ -139,7 +139,7 @@ static bool is_of_a_path(const struct img_file *file)
 
 static uint32_t symbol(struct pt_emit *m, struct img_space *space, uint64_t ip, const struct img_symbol *sym)
 {
-	struct name name = {.file = sym->file, .start = sym->start, .index = sym->index}, anywhere = name;
+	struct name name = {.file = sym->file, .start = sym->start, .index = sym->index}, function = name;
 	uint32_t number = name_find(m->names, &name);
 	struct ptr_symbol r;
 
@@ -150,16 +150,16 @@ static uint32_t symbol(struct pt_emit *m, struct img_space *space, uint64_t ip, 
 				.end = sym->end,
 				.base = base_of(space, ip, sym),
 				.name = sym->name};
-	anywhere.anywhere = r.base != PTR_UNKNOWN && is_of_a_path(sym->file);
-	anywhere.start -= r.base;
-	if (anywhere.anywhere)
-		r.first = name_find(m->names, &anywhere);
+	function.anywhere = r.base != PTR_UNKNOWN && is_of_a_path(sym->file);
+	function.start -= r.base;
+	if (function.anywhere)
+		r.first = name_find(m->names, &function);
 	if (m->failed)
 		return 0;
-	number = name.number = anywhere.number = pt_emit_put(m, ptr_put_symbol(m->writer, &r, &m->error));
+	number = name.number = function.number = pt_emit_put(m, ptr_put_symbol(m->writer, &r, &m->error));
 	name_add(m, &name);
-	if (anywhere.anywhere && !r.first)
-		name_add(m, &anywhere);
+	if (function.anywhere && !r.first)
+		name_add(m, &function);
 	pt_places_set(m->places, number,
 		      &(struct pt_place){.start = r.start, .first = r.first ? r.first : number});
 	return number;

@@ -193,7 +193,7 @@ static int expect_sums(struct stacks *s, struct pt_error *e)
 {
 	sqlite3_stmt *st =
 	    unpack_prepare(s->db,
-			   "SELECT coalesce((SELECT max(id) + 63 FROM thread_path_group), 0) + "
+			   "SELECT coalesce((SELECT max(id + n - 1) FROM thread_path_group), 0) + "
 			   "coalesce((SELECT max(id) FROM call_path), 0)",
 			   e);
 	int r = st ? report_step(s->db, st, e) : -1;

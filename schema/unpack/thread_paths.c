@@ -24,9 +24,9 @@ enum {
 	THREAD_ADD,
 	THREAD_ADD_HIGH,
 	CALLS,
-	INSNS = CALLS + 3,
-	CYCLES = INSNS + 3,
-	ELAPSED = CYCLES + 3
+	INSNS = CALLS + DIGITS_SUM,
+	CYCLES = INSNS + DIGITS_SUM,
+	ELAPSED = CYCLES + DIGITS_SUM
 };
 
 struct unpacked_thread_path {
@@ -35,14 +35,14 @@ struct unpacked_thread_path {
 
 /* The texts of sums, from the lowest digit on. */
 struct sums {
-	const uint8_t *digit[3];
+	const uint8_t *digit[DIGITS_SUM];
 };
 
 static struct sums sums_at(sqlite3_stmt *s, int column)
 {
 	struct sums ret;
 
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < DIGITS_SUM; i++)
 		ret.digit[i] = sqlite3_column_text(s, column + i);
 	return ret;
 }
@@ -51,7 +51,7 @@ static int64_t next_sum(struct sums *s)
 {
 	uint64_t ret = 0;
 
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < DIGITS_SUM; i++)
 		ret |= (uint64_t)digits_next(&s->digit[i]) << i * DIGITS_BITS;
 	return (int64_t)ret;
 }

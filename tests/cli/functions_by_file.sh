@@ -13,7 +13,7 @@ check "functions are at several places" test "$places" -gt 500
 # perf and nm know what is where in a file; pt-capture has it from there (oracle/names.sh).
 check "each place is of the same function of the same file" test 0 -eq "$(number "SELECT count(*) FROM symbol s JOIN symbol f ON f.id = s.first
 	WHERE f.name IS NOT s.name OR f.dso IS NOT s.dso OR f.start_ip - f.base IS NOT s.start_ip - s.base OR f.first <> f.id")"
-check "no two functions are one" test 0 -eq "$(number "SELECT count(*) FROM (SELECT 1 FROM symbol WHERE base IS NOT NULL AND first = id
+check "no function has two first places" test 0 -eq "$(number "SELECT count(*) FROM (SELECT 1 FROM symbol WHERE base IS NOT NULL AND first = id
 	GROUP BY dso, start_ip - base, name HAVING count(*) > 1)")"
 callers="FROM call c CROSS JOIN branches b CROSS JOIN edge e CROSS JOIN symbol y CROSS JOIN call_path p CROSS JOIN symbol s
 	WHERE b.id = c.call_branch AND e.id = b.edge AND y.id = e.to_symbol AND p.id = c.call_path AND s.id = p.symbol"
@@ -21,6 +21,7 @@ all=$(number "SELECT count(*) $callers")
 elsewhere=$(number "SELECT count(*) $callers AND y.id <> s.id")
 echo "$all calls, $elsewhere of them elsewhere than the first one of the function; $places places"
 check "calls of functions elsewhere" test "$elsewhere" -gt 1000
+check "calls of code without symbols, elsewhere" test 0 -lt "$(number "SELECT count(*) $callers AND y.id <> s.id AND s.unnamed")"
 check "each call's call path ends with what was called" test 0 -eq "$(number "SELECT count(*) $callers AND y.first <> s.id")"
 check "and where in the file that is" test 0 -eq "$(number "SELECT count(*) $callers AND s.base IS NOT NULL
 	AND (s.unnamed OR p.ip IS NULL) AND coalesce(p.ip, s.start_ip) - s.base IS NOT b.to_ip - y.base AND (s.unnamed OR b.to_ip = y.start_ip)")"
