@@ -94,9 +94,9 @@
  * ## Which image belongs to a mapping
  *
  * A PERF_RECORD_MMAP(2) with a build id: the image of the same build id. Else: the last image of that
- * file name before the record in the container. Byte at file offset o of the mapping is byte o of the
- * image; ranges that no image has are unknown code. PTC_IMAGE_MEMORY images (kernel, JIT, guests'
- * memory) need no mapping.
+ * file name before the record in the container; one without bytes says that what is mapped was not
+ * read. Byte at file offset o of the mapping is byte o of the image; ranges that no image has are unknown
+ * code. PTC_IMAGE_MEMORY images (kernel, JIT, guests' memory) need no mapping.
  *
  * ## Validity, and the reader's algorithm
  *

@@ -4,8 +4,6 @@
 #include "capture/code/regular_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <search.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,113 +14,8 @@
 #include <gelf.h>
 #include <libelf.h>
 
-#define PAGE	       ((uint64_t)4096)
-#define COPY_BYTES     ((size_t)4 << 20)
-#define BUILD_ID_BYTES 20
-#define SEGMENTS_MAX   64 /* more executable segments than this are not a linker's work */
-
-/* What the container has under a name, as of the last time. */
-struct known {
-	char *name;
-	uint64_t device, inode, size, mtime_ns; /* of the file; 0 for bytes in memory */
-	void *bytes;				/* of an image in memory: size of them */
-	uint8_t build_id[BUILD_ID_BYTES];
-	uint32_t build_id_bytes;
-};
-
-struct image_set {
-	int32_t machine_pid;
-	bool ask_servers;
-	void *known;	 /* tsearch()'s, of struct known */
-	uint8_t *buffer; /* COPY_BYTES, once it is needed */
-};
-
-/* An ELF image that is being added: from a file or from memory. */
-struct source {
-	const char *name; /* in the container */
-	const char *path; /* for messages */
-	int fd;		  /* -1: memory */
-	uint8_t *bytes;
-	uint64_t size;
-	Elf *elf;
-	uint8_t build_id[BUILD_ID_BYTES];
-	uint32_t build_id_bytes;
-};
-
-struct image_set *image_set_create_for(int32_t machine_pid)
-{
-	struct image_set *s = calloc(1, sizeof *s);
-
-	if (s)
-		s->machine_pid = machine_pid;
-	return s;
-}
-
-struct image_set *image_set_create(void)
-{
-	return image_set_create_for(0);
-}
-
-void image_set_ask_servers(struct image_set *s)
-{
-	s->ask_servers = true;
-}
-
-static void known_free(void *of)
-{
-	struct known *k = of;
-
-	free(k->name);
-	free(k->bytes);
-	free(k);
-}
-
-void image_set_destroy(struct image_set *s)
-{
-	if (!s)
-		return;
-	tdestroy(s->known, known_free);
-	free(s->buffer);
-	free(s);
-}
-
-static int by_name(const void *a, const void *b)
-{
-	const struct known *x = a, *y = b;
-
-	return strcmp(x->name, y->name);
-}
-
-static struct known *find_known(const struct image_set *s, const char *name)
-{
-	const struct known key = {.name = (char *)(uintptr_t)name};
-	struct known *const *found = tfind(&key, &s->known, by_name);
-
-	return found ? *found : NULL;
-}
-
-/* The entry of that name, a new empty one if there is none; NULL: no memory. */
-static struct known *known_of(struct image_set *s, const char *name)
-{
-	struct known *k = find_known(s, name);
-
-	if (k)
-		return k;
-	k = calloc(1, sizeof *k);
-	if (k && (k->name = strdup(name)) && tsearch(k, &s->known, by_name))
-		return k;
-	if (k)
-		known_free(k);
-	return NULL;
-}
-
-uint32_t image_set_build_id(const struct image_set *s, const char *name, const uint8_t **ret)
-{
-	const struct known *k = find_known(s, name);
-
-	*ret = k && k->build_id_bytes ? k->build_id : NULL;
-	return k ? k->build_id_bytes : 0;
-}
+#define PAGE	     ((uint64_t)4096)
+#define SEGMENTS_MAX 64 /* more executable segments than this are not a linker's work */
 
 static int bad_elf(const char *path, struct pt_error *e)
 {
@@ -134,7 +27,7 @@ static int bad_elf(const char *path, struct pt_error *e)
  * property of the file. It says so by text alone, and only of what failed last; errno, 0 before, remembers
  * the others.
  */
-static bool input_failed(const struct source *src, struct pt_error *e)
+static bool input_failed(const struct elf_source *src, struct pt_error *e)
 {
 	int error = elf_errno();
 	const char *text = error ? elf_errmsg(error) : NULL;
@@ -149,7 +42,7 @@ static bool input_failed(const struct source *src, struct pt_error *e)
 	return true;
 }
 
-static int source_begin(struct source *src, struct pt_error *e)
+int elf_source_begin(struct elf_source *src, struct pt_error *e)
 {
 	elf_version(EV_CURRENT);
 	errno = 0;
@@ -161,19 +54,19 @@ static int source_begin(struct source *src, struct pt_error *e)
 	return input_failed(src, e) ? -1 : bad_elf(src->path, e);
 }
 
-static int source_open(struct source *src, const char *path, struct stat *st, struct pt_error *e)
+int elf_source_open(struct elf_source *src, const char *path, struct stat *ret_stat, struct pt_error *e)
 {
 	const char *shown = strncmp(path, "/proc/self/fd/", 14) == 0 ? src->name : path;
 
-	src->fd = regular_file_open(path, st);
+	src->fd = regular_file_open(path, ret_stat);
 	src->path = shown;
 	if (src->fd < 0)
 		return errno == ENOEXEC ? bad_elf(shown, e) : pt_fail_errno(e, "cannot read %s", shown);
-	src->size = (uint64_t)st->st_size;
+	src->size = (uint64_t)ret_stat->st_size;
 	return 0;
 }
 
-static void source_close(struct source *src)
+void elf_source_close(struct elf_source *src)
 {
 	if (src->elf)
 		elf_end(src->elf);
@@ -181,7 +74,7 @@ static void source_close(struct source *src)
 		close(src->fd);
 }
 
-static void find_build_id(struct source *src)
+static void find_build_id(struct elf_source *src)
 {
 	size_t count;
 
@@ -200,7 +93,7 @@ static void find_build_id(struct source *src)
 		while (data && (next = gelf_getnote(data, at, &note, &name, &desc)) > 0) {
 			if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
 			    memcmp((char *)data->d_buf + name, "GNU", 4) == 0 && note.n_descsz > 0 &&
-			    note.n_descsz <= BUILD_ID_BYTES) {
+			    note.n_descsz <= ELF_BUILD_ID_BYTES) {
 				memcpy(src->build_id, (char *)data->d_buf + desc, note.n_descsz);
 				src->build_id_bytes = note.n_descsz;
 				return;
@@ -217,7 +110,7 @@ static int by_vaddr(const void *a, const void *b)
 	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
 }
 
-static long find_segments(const struct source *src, struct elf_segment *ret, size_t room,
+static long find_segments(const struct elf_source *src, struct elf_segment *ret, size_t room,
 			  uint64_t *ret_lowest, struct pt_error *e)
 {
 	size_t count, found = 0;
@@ -258,39 +151,38 @@ static long find_segments(const struct source *src, struct elf_segment *ret, siz
 int elf_file_segments(const char *path, struct elf_segment *ret, size_t room, uint64_t *ret_lowest,
 		      struct pt_error *e)
 {
-	struct source src = {.fd = -1};
+	struct elf_source src = {.fd = -1};
 	struct stat st = {0};
 	long found = -1;
 
-	if (source_open(&src, path, &st, e) == 0 && source_begin(&src, e) == 0)
+	if (elf_source_open(&src, path, &st, e) == 0 && elf_source_begin(&src, e) == 0)
 		found = find_segments(&src, ret, room, ret_lowest, e);
 	if (found >= 0 && input_failed(&src, e))
 		found = -1;
-	source_close(&src);
+	elf_source_close(&src);
 	return (int)found;
 }
 
-int elf_file_build_id(const char *path, uint8_t ret[20], struct pt_error *e)
+int elf_file_build_id(const char *path, uint8_t ret[ELF_BUILD_ID_BYTES], struct pt_error *e)
 {
-	struct source src = {.fd = -1};
+	struct elf_source src = {.fd = -1};
 	struct stat st = {0};
 	int bytes = -1;
 
-	if (source_open(&src, path, &st, e) == 0 && source_begin(&src, e) == 0) {
+	if (elf_source_open(&src, path, &st, e) == 0 && elf_source_begin(&src, e) == 0) {
 		find_build_id(&src);
 		memcpy(ret, src.build_id, sizeof src.build_id);
 		bytes = input_failed(&src, e) ? -1 : (int)src.build_id_bytes;
 	}
-	source_close(&src);
+	elf_source_close(&src);
 	return bytes;
 }
 
-/* One segment, in pieces. An image_set_result, or -1. */
-static int put_segment(struct image_set *s, struct ptc_writer *w, const struct source *src,
-		       const struct elf_segment *seg, bool continues, struct pt_error *e)
+int elf_source_put_bytes(const struct elf_source *src, struct elf_target *to, const struct elf_segment *bytes,
+			 bool continues, struct pt_error *e)
 {
 	struct ptc_image image = {.kind = PTC_IMAGE_FILE,
-				  .machine_pid = s->machine_pid,
+				  .machine_pid = to->machine_pid,
 				  .pid = PTC_ANY_PID,
 				  .build_id = src->build_id,
 				  .build_id_bytes = src->build_id_bytes,
@@ -298,159 +190,103 @@ static int put_segment(struct image_set *s, struct ptc_writer *w, const struct s
 				  .name_bytes = (uint32_t)strlen(src->name)};
 	uint64_t done = 0;
 
-	while (done < seg->file_bytes) {
-		uint64_t n = seg->file_bytes - done < COPY_BYTES ? seg->file_bytes - done : COPY_BYTES;
+	while (done < bytes->file_bytes) {
+		uint64_t left = bytes->file_bytes - done, n = left < ELF_COPY_BYTES ? left : ELF_COPY_BYTES;
 
 		if (src->fd < 0) {
-			image.bytes = src->bytes + seg->offset + done;
+			image.bytes = src->bytes + bytes->offset + done;
 		} else {
 			ssize_t got;
 
-			if (!s->buffer && !(s->buffer = malloc(COPY_BYTES)))
+			if (!to->buffer && !(to->buffer = malloc(ELF_COPY_BYTES)))
 				return pt_fail_no_memory(e, "the images");
-			got = file_read_at(src->fd, s->buffer, n, seg->offset + done);
+			got = file_read_at(src->fd, to->buffer, n, bytes->offset + done);
 			if (got < 0) {
 				pt_fail_errno(e, "cannot read %s", src->path);
-				return IMAGE_SET_SKIPPED;
+				return 1;
 			}
 			if (got == 0) /* it has shrunk since */
 				break;
 			n = (uint64_t)got;
-			image.bytes = s->buffer;
+			image.bytes = to->buffer;
 		}
-		image.offset = seg->offset + done;
-		image.vaddr = seg->vaddr + done;
+		image.offset = bytes->offset + done;
+		image.vaddr = bytes->vaddr + done;
 		image.size = n;
 		image.continues = continues || done;
-		if (ptc_put_image(w, &image, e))
+		if (ptc_put_image(to->w, &image, e))
 			return -1;
 		done += n;
 	}
-	return IMAGE_SET_DONE;
+	return 0;
 }
 
 /* Without memory nothing goes on; what cannot be read is left out. */
-static int skipped(const struct pt_error *e)
+static int left_out(const struct pt_error *e)
 {
-	return e->kind == PT_ERR_NO_MEMORY ? -1 : IMAGE_SET_SKIPPED;
+	return e->kind == PT_ERR_NO_MEMORY ? -1 : 1;
 }
 
-/* An image_set_result, or -1. */
-static int put_source(struct image_set *s, struct ptc_writer *w, struct source *src, struct pt_error *e)
+static int put_segments(struct elf_source *src, struct elf_target *to, struct pt_error *e)
 {
 	struct elf_segment segments[SEGMENTS_MAX] = {0};
-	struct elf_symbols symbols = {0};
-	struct elf_file of;
-	struct ptc_symbols put = {.machine_pid = s->machine_pid, .pid = PTC_ANY_PID};
-	long count;
-	int ret;
+	long count = find_segments(src, segments, SEGMENTS_MAX, NULL, e);
+	int ret = 0;
 
-	if (source_begin(src, e) || (count = find_segments(src, segments, SEGMENTS_MAX, NULL, e)) < 0)
-		return skipped(e);
+	if (count < 0)
+		return left_out(e);
 	if (count > SEGMENTS_MAX) {
 		bad_elf(src->path, e);
-		return IMAGE_SET_SKIPPED;
+		return 1;
 	}
 	find_build_id(src);
 	if (input_failed(src, e))
-		return skipped(e);
-	for (long i = 0; i < count; i++) {
-		ret = put_segment(s, w, src, &segments[i], i > 0, e);
-		if (ret)
-			return ret;
-	}
-	of = (struct elf_file){.elf = src->elf,
-			       .bytes = src->size,
-			       .build_id = src->build_id_bytes ? src->build_id : NULL,
-			       .build_id_bytes = src->build_id_bytes,
-			       .name = src->name,
-			       .ask_servers = s->ask_servers};
+		return left_out(e);
+	for (long i = 0; ret == 0 && i < count; i++)
+		ret = elf_source_put_bytes(src, to, &segments[i], i > 0, e);
+	return ret;
+}
+
+static int read_symbols(struct elf_symbols *ret, struct elf_source *src, bool ask_servers, struct pt_error *e)
+{
+	struct elf_file of = {.elf = src->elf,
+			      .bytes = src->size,
+			      .build_id = src->build_id_bytes ? src->build_id : NULL,
+			      .build_id_bytes = src->build_id_bytes,
+			      .name = src->name,
+			      .ask_servers = ask_servers};
+
 	errno = 0;
-	ret = elf_symbols_read(&symbols, &of, e);
-	if (ret == 0)
-		ret = elf_symbols_add_frames(&symbols, &of, e);
-	if (ret == 0 && input_failed(src, e))
-		ret = skipped(e);
-	if (ret) {
-		elf_symbols_deinit(&symbols);
-		return ret;
+	if (elf_symbols_read(ret, &of, e) || elf_symbols_add_frames(ret, &of, e))
+		return -1;
+	return input_failed(src, e) ? left_out(e) : 0;
+}
+
+static int put_symbols(struct elf_source *src, struct elf_target *to, struct pt_error *e)
+{
+	struct elf_symbols symbols = {0};
+	struct ptc_symbols put = {.machine_pid = to->machine_pid,
+				  .pid = PTC_ANY_PID,
+				  .build_id = src->build_id,
+				  .build_id_bytes = src->build_id_bytes,
+				  .name = src->name,
+				  .name_bytes = (uint32_t)strlen(src->name)};
+	int ret = read_symbols(&symbols, src, to->ask_servers, e);
+
+	if (ret == 0) {
+		put.symbols = symbols.symbols;
+		put.count = (uint32_t)symbols.count;
+		put.strings = symbols.strings;
+		put.strings_bytes = symbols.strings_bytes;
+		ret = ptc_put_symbols(to->w, &put, e);
 	}
-	put.build_id = src->build_id;
-	put.build_id_bytes = src->build_id_bytes;
-	put.name = src->name;
-	put.name_bytes = (uint32_t)strlen(src->name);
-	put.symbols = symbols.symbols;
-	put.count = (uint32_t)symbols.count;
-	put.strings = symbols.strings;
-	put.strings_bytes = symbols.strings_bytes;
-	ret = ptc_put_symbols(w, &put, e);
 	elf_symbols_deinit(&symbols);
 	return ret;
 }
 
-int image_set_add_file(struct image_set *s, struct ptc_writer *w, const char *name, const char *path,
-		       struct pt_error *e)
+int elf_source_put(struct elf_source *src, struct elf_target *to, struct pt_error *e)
 {
-	struct source src = {.fd = -1, .name = name};
-	struct known now, *k;
-	struct stat st = {0};
-	int ret = IMAGE_SET_SKIPPED;
+	int ret = put_segments(src, to, e);
 
-	if (source_open(&src, path, &st, e))
-		goto out;
-	now = (struct known){.device = st.st_dev,
-			     .inode = st.st_ino,
-			     .size = src.size,
-			     .mtime_ns =
-				 (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec};
-	k = known_of(s, name);
-	if (!k) {
-		ret = pt_fail_no_memory(e, "the images");
-		goto out;
-	}
-	ret = IMAGE_SET_DONE;
-	if (!k->bytes && k->size == now.size && k->device == now.device && k->inode == now.inode &&
-	    k->mtime_ns == now.mtime_ns)
-		goto out;
-	ret = put_source(s, w, &src, e);
-	if (ret == IMAGE_SET_DONE) {
-		free(k->bytes);
-		now.name = k->name;
-		now.build_id_bytes = src.build_id_bytes;
-		memcpy(now.build_id, src.build_id, sizeof now.build_id);
-		*k = now;
-	}
-out:
-	source_close(&src);
-	return ret;
-}
-
-int image_set_add_bytes(struct image_set *s, struct ptc_writer *w, const char *name, const void *bytes,
-			size_t size, struct pt_error *e)
-{
-	struct source src = {.fd = -1, .name = name, .path = name, .size = size};
-	struct known *k = known_of(s, name);
-	uint8_t *copy;
-	int ret;
-
-	if (!k)
-		return pt_fail_no_memory(e, "the images");
-	if (k->bytes && k->size == size && memcmp(k->bytes, bytes, size) == 0)
-		return IMAGE_SET_DONE;
-	copy = malloc(size ? size : 1);
-	if (!copy)
-		return pt_fail_no_memory(e, "the images");
-	memcpy(copy, bytes, size);
-	src.bytes = copy;
-	ret = put_source(s, w, &src, e);
-	source_close(&src);
-	if (ret == IMAGE_SET_DONE) {
-		free(k->bytes);
-		*k = (struct known){
-		    .name = k->name, .size = size, .bytes = copy, .build_id_bytes = src.build_id_bytes};
-		memcpy(k->build_id, src.build_id, sizeof k->build_id);
-	} else {
-		free(copy);
-	}
-	return ret;
+	return ret ? ret : put_symbols(src, to, e);
 }

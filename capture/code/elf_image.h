@@ -1,63 +1,29 @@
 /*
- * elf_image.h - the code bytes and symbols of mapped files, written to a container once each.
+ * elf_image.h - an ELF file, or an image of one in memory: its executable segments, build id, and both with
+ * its functions' names into a container.
  *
- * A capture calls image_set_add_file() for every executable mapping before it writes the mapping's MMAP2
- * record; the set knows what the container already holds. From an ELF file go in: its executable PT_LOAD
- * segments, widened to whole pages as the kernel maps them (PTC_IMAGE, several pieces), and its functions
- * (PTC_SYMBOLS): .symtab and .dynsym, a stripped file's debug file, the PLT's entries as "name@plt", and
- * "perl+0x1e30" for functions that only the unwind tables know (elf_symbols.h).
- *
- * A container's reader finds an image by build id or by the last one of that name, so a file is written again
- * when the same name shows other content than the last time, and once for every name it is mapped under.
+ * Written are the executable PT_LOAD segments, widened to whole pages as the kernel maps them (PTC_IMAGE,
+ * several pieces), and functions (PTC_SYMBOLS): .symtab and .dynsym, a stripped file's debug file, the PLT's
+ * entries as "name@plt", and "perl+0x1e30" for functions that only the unwind tables know (elf_symbols.h).
  */
 #ifndef CAPTURE_CODE_ELF_IMAGE_H
 #define CAPTURE_CODE_ELF_IMAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
+
+#include <libelf.h>
 
 #include "schema/container.h"
 #include "schema/error.h"
 
-struct image_set;
-
-struct image_set *image_set_create(void); /* NULL: no memory */
-/* Of the files of a guest: machine_pid is the pid of its VM process (0: the host). */
-struct image_set *image_set_create_for(int32_t machine_pid);
-void image_set_destroy(struct image_set *s);
-/* Names of stripped files come from debuginfod's servers, too (debuginfod.h): for what need not be quick. */
-void image_set_ask_servers(struct image_set *s);
-
-enum image_set_result {
-	IMAGE_SET_DONE = 0,   /* written, or already in the container */
-	IMAGE_SET_SKIPPED = 1 /* not taken; the error says why (unreadable: PT_ERR_IO; not an ELF file or a
-				 broken one: PT_ERR_BAD_INPUT). The writer is unharmed: go on without it. */
-};
-
-/*
- * Puts the file into the container, unless it is there already under this name with this content (as
- * device, inode, size and mtime say; then the file is not even read).
- *
- * name: as in the MMAP2 record. path: what to open, e.g. /proc/PID/map_files/START-END; may equal name.
- * Returns an image_set_result; or -1 when the container cannot be written (PT_ERR_IO, PT_ERR_CLOSED) or
- * memory is out: the writer's errors, after which the writer can only be destroyed.
- */
-int image_set_add_file(struct image_set *s, struct ptc_writer *w, const char *name, const char *path,
-		       struct pt_error *e);
-
-/*
- * The same for an ELF image in memory ("[vdso]", read from the process): file offsets are offsets into bytes.
- * Content is compared, so it may be called for every process.
- */
-int image_set_add_bytes(struct image_set *s, struct ptc_writer *w, const char *name, const void *bytes,
-			size_t size, struct pt_error *e);
-
-/* The build id of what the container has under name: its bytes (at most 20; 0: none), *ret the set's. */
-uint32_t image_set_build_id(const struct image_set *s, const char *name, const uint8_t **ret);
+#define ELF_BUILD_ID_BYTES 20
 
 /* The build id of an ELF file: its bytes, 0 when it has none; or -1: PT_ERR_IO, PT_ERR_BAD_INPUT,
  * PT_ERR_NO_MEMORY. */
-int elf_file_build_id(const char *path, uint8_t ret[20], struct pt_error *e);
+int elf_file_build_id(const char *path, uint8_t ret[ELF_BUILD_ID_BYTES], struct pt_error *e);
 
 /* What the loader would map: an executable PT_LOAD segment, widened to whole pages. */
 struct elf_segment {
@@ -74,5 +40,46 @@ struct elf_segment {
  */
 int elf_file_segments(const char *path, struct elf_segment *ret, size_t room, uint64_t *ret_lowest,
 		      struct pt_error *e);
+
+/* ---- For image_set.c ---- */
+
+/* What is put into a container: a file, or with fd -1 bytes in memory. Zeroed but for fd and name. */
+struct elf_source {
+	const char *name; /* in the container */
+	const char *path; /* for messages */
+	int fd;		  /* -1: memory */
+	uint8_t *bytes;
+	uint64_t size;
+	Elf *elf;
+	uint8_t build_id[ELF_BUILD_ID_BYTES];
+	uint32_t build_id_bytes;
+};
+
+/* Opens the file, whatever its kind, *ret_stat being fstat()'s result. 0, or -1: PT_ERR_IO,
+ * PT_ERR_BAD_INPUT (no regular file). */
+int elf_source_open(struct elf_source *src, const char *path, struct stat *ret_stat, struct pt_error *e);
+/* Its ELF header. 0, or -1: PT_ERR_BAD_INPUT (it is no ELF file), PT_ERR_IO, PT_ERR_NO_MEMORY. */
+int elf_source_begin(struct elf_source *src, struct pt_error *e);
+/* Also of one that was not opened, or not begun. */
+void elf_source_close(struct elf_source *src);
+
+#define ELF_COPY_BYTES ((size_t)4 << 20)
+
+/* Where images are put. */
+struct elf_target {
+	struct ptc_writer *w;
+	int32_t machine_pid; /* 0: the host */
+	bool ask_servers;    /* for names of stripped files (debuginfod.h) */
+	uint8_t *buffer;     /* ELF_COPY_BYTES once it is needed: the caller's, to be freed */
+};
+
+/*
+ * Bytes of the source into the container, as the image's next pieces; continues: it was begun. They end where
+ * the file ends. 0; 1: they cannot be read, the error says why; -1: the writer's errors, PT_ERR_NO_MEMORY.
+ */
+int elf_source_put_bytes(const struct elf_source *src, struct elf_target *to, const struct elf_segment *bytes,
+			 bool continues, struct pt_error *e);
+/* Segments and symbols of a source that has begun. 0, 1 (also: a broken ELF file), -1. */
+int elf_source_put(struct elf_source *src, struct elf_target *to, struct pt_error *e);
 
 #endif

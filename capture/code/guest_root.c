@@ -1,6 +1,7 @@
 /* guest_root.c - see guest_root.h. */
 #include "capture/code/guest_root.h"
 #include "capture/code/elf_image.h"
+#include "capture/code/image_set.h"
 #include "capture/code/kcore.h"
 
 #include <fcntl.h>
@@ -121,7 +122,7 @@ static int take(struct guest_files *f, struct ptc_writer *w, const char *name, c
 			return pt_fail_no_memory(e, "an image");
 		return missing(f, name, why.message[0] ? why.message : "the file there is of another build");
 	}
-	r = image_set_add_file(f->set, w, name, path, &why);
+	r = image_set_add_file(f->set, w, &(struct image_file){.name = name, .path = path}, &why);
 	close(fd);
 	if (r < 0) {
 		*e = why;

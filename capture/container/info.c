@@ -233,6 +233,8 @@ static int add_image(struct info *i, const struct ptc_chunk *c, struct pt_error 
 	if (!m)
 		return -1;
 	m->versions += !image.continues;
+	if (!image.size)
+		return 0;
 	m->bytes += image.size;
 	r = m->listed && m->listed == m->range_count ? &m->ranges[m->listed - 1] : NULL;
 	if (r && image.continues && r->offset + r->size == image.offset &&

@@ -127,7 +127,10 @@ static void print_images(const struct info *i)
 			printf(", guest of pid %d", m->machine_pid);
 		if (m->pid >= 0)
 			printf(", pid %d", m->pid);
-		printf("): %" PRIu64 " bytes, %" PRIu64 " symbols", m->bytes, m->symbols);
+		if (m->bytes)
+			printf("): %" PRIu64 " bytes, %" PRIu64 " symbols", m->bytes, m->symbols);
+		else
+			printf("): not read");
 		if (m->versions > 1)
 			printf(", written %" PRIu64 " times", m->versions);
 		putchar('\n');

@@ -277,6 +277,9 @@ static int copy_image(struct trim_code *t, struct ptc_writer *w, const struct pt
 				 .name = in.name,
 				 .name_bytes = in.name_bytes};
 	set_build_id(&key, in.build_id, in.build_id_bytes);
+	/* What was not read is none of an image of its name that was (code/image_set.h). */
+	if (!key.memory && !in.size)
+		return ptc_put_image(w, &in, e);
 	m = find(t, &key);
 	if (!m)
 		return 0;

@@ -119,10 +119,11 @@ static int warn_of_file(const struct ptc_image *image, struct pt_error *e)
 	if (!name)
 		return pt_fail_no_memory(e, NULL);
 	bytes = elf_file_build_id(name, build_id, &why);
-	if (bytes < 0)
+	if (bytes < 0 && why.kind != PT_ERR_BAD_INPUT) /* else it is no ELF file: perf takes its bytes */
 		fprintf(stderr, "pt-capture: perf will not find the code of %s: %s\n", name, why.message);
-	else if (image->build_id_bytes && ((uint32_t)bytes != image->build_id_bytes ||
-					   memcmp(build_id, image->build_id, image->build_id_bytes) != 0))
+	else if (bytes >= 0 && image->build_id_bytes &&
+		 ((uint32_t)bytes != image->build_id_bytes ||
+		  memcmp(build_id, image->build_id, image->build_id_bytes) != 0))
 		fprintf(stderr,
 			"pt-capture: perf will decode wrongly: %s is another build than the traced one\n",
 			name);
@@ -149,7 +150,7 @@ static int take_image(struct export *x, const struct ptc_chunk *c, struct pt_err
 		if (!m || perf_contents_add_build_id(&m->data.contents, &image, e))
 			return -1;
 	}
-	if (x->quiet || image.machine_pid || image.name_bytes == 0 || image.name[0] != '/')
+	if (x->quiet || image.machine_pid || image.name_bytes == 0 || image.name[0] != '/' || !image.size)
 		return 0;
 	return warn_of_file(&image, e);
 }

@@ -1,6 +1,7 @@
 /* images.c - see images.h. The cache's layout: perf's util/build-id.c. */
 #include "capture/perfdata/images.h"
 #include "capture/code/elf_image.h"
+#include "capture/code/image_set.h"
 #include "capture/code/regular_file.h"
 #include "capture/perfdata/path.h"
 #include "schema/array.h"
@@ -16,14 +17,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BUILD_ID_BYTES 20
-#define VDSO	       "[vdso]"
+#define VDSO "[vdso]"
 
 /* A file that was mapped. */
 struct mapped {
-	uint8_t build_id[BUILD_ID_BYTES];
-	uint32_t build_id_bytes; /* 0 unknown */
-	bool found;
+	uint8_t build_id[ELF_BUILD_ID_BYTES];
+	uint32_t build_id_bytes;	   /* 0 unknown */
+	bool found, raw;		   /* raw: it is no ELF file, of which each mapping's bytes are put */
+	uint64_t offset, bytes;		   /* the mapping at hand */
 	struct perf_image_missing missing; /* its name, and when it was not found, why */
 };
 
@@ -172,7 +173,7 @@ static void why(struct mapped *m, const char *format, ...)
 static int try_file(struct perf_images *i, struct ptc_writer *w, struct mapped *m, const char *path,
 		    const char *shown, struct pt_error *e)
 {
-	uint8_t build_id[BUILD_ID_BYTES];
+	uint8_t build_id[ELF_BUILD_ID_BYTES];
 	char has[41], wants[41];
 	struct pt_error not_taken = {0};
 	int bytes, ret;
@@ -182,18 +183,23 @@ static int try_file(struct perf_images *i, struct ptc_writer *w, struct mapped *
 		*e = not_taken;
 		return -1;
 	}
-	if (bytes < 0) {
+	m->raw = bytes < 0 && not_taken.kind == PT_ERR_BAD_INPUT && !m->build_id_bytes;
+	if (bytes < 0 && !m->raw) {
 		why(m, "%s", not_taken.message);
 		return 0;
 	}
-	if (m->build_id_bytes && bytes &&
+	if (m->build_id_bytes && bytes > 0 &&
 	    ((uint32_t)bytes != m->build_id_bytes || memcmp(build_id, m->build_id, m->build_id_bytes) != 0)) {
 		perf_build_id_text(has, build_id, (uint32_t)bytes);
 		perf_build_id_text(wants, m->build_id, m->build_id_bytes);
 		why(m, "%s is another build (%s, not %s)", shown, has, wants);
 		return 0;
 	}
-	ret = image_set_add_file(i->set, w, m->missing.name, path, &not_taken);
+	ret = image_set_add_file(
+	    i->set, w,
+	    &(struct image_file){
+		.name = m->missing.name, .path = path, .offset = m->offset, .bytes = m->bytes},
+	    &not_taken);
 	if (ret < 0) {
 		*e = not_taken;
 		return -1;
@@ -405,9 +411,10 @@ static struct mapped *mapped_of(struct perf_images *i, const struct key *key, bo
 	return m;
 }
 
-static int map_file(struct perf_images *i, struct ptc_writer *w, struct key *key, uint64_t mapped_bytes,
+static int map_file(struct perf_images *i, struct ptc_writer *w, struct key *key, const struct perf_mmap *map,
 		    struct pt_error *e)
 {
+	uint64_t mapped_bytes = map->bytes;
 	const struct perf_file_build_id *known;
 	struct mapped *m;
 	bool is_new;
@@ -420,7 +427,11 @@ static int map_file(struct perf_images *i, struct ptc_writer *w, struct key *key
 		key->build_id_bytes = known->size;
 	}
 	m = mapped_of(i, key, &is_new, e);
-	if (!m || (is_new && find(i, w, m, e)))
+	if (!m)
+		return -1;
+	m->offset = map->offset;
+	m->bytes = map->bytes;
+	if ((is_new || m->raw) && find(i, w, m, e))
 		return -1;
 	/* (Sums are for percentages: what a damaged recording makes too large for them does not count.) */
 	if (mapped_bytes > UINT64_MAX / 128 - i->mapped_bytes)
@@ -435,8 +446,7 @@ int perf_images_map(struct perf_images *i, struct ptc_writer *w, const struct pe
 {
 	char *name = strndup(map->name, map->name_bytes);
 	struct key key = {name, map->build_id, map->build_id_bytes};
-	int ret =
-	    name ? map_file(i, w, &key, map->bytes, e) : pt_fail_no_memory(e, "the list of mapped files");
+	int ret = name ? map_file(i, w, &key, map, e) : pt_fail_no_memory(e, "the list of mapped files");
 
 	free(name);
 	return ret;

@@ -44,7 +44,8 @@ struct perf_images *perf_images_create(const struct perf_images_places *places,
 void perf_images_destroy(struct perf_images *i);
 
 /*
- * Code was mapped: puts the file into the container, unless it is there. 0, or -1: the writer's errors,
+ * Code was mapped: puts the file into the container, or what is mapped of one that is no ELF file, unless it is
+ * there. 0, or -1: the writer's errors,
  * PT_ERR_NO_MEMORY, PT_ERR_IO (the file could be opened at another time).
  */
 int perf_images_map(struct perf_images *i, struct ptc_writer *w, const struct perf_mmap *map,

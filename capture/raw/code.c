@@ -1,6 +1,7 @@
 /* code.c - see code.h. */
 #include "capture/raw/code.h"
 #include "capture/code/elf_image.h"
+#include "capture/code/image_set.h"
 #include "capture/code/text_line.h"
 #include "capture/raw/byte_source.h"
 #include "schema/array.h"
@@ -415,7 +416,8 @@ static int write_file(const struct writing *x, const struct import_mapping *m, s
 	struct pt_error not_elf;
 	int got, found;
 
-	got = image_set_add_file(x->images, x->w, m->name, m->path, &not_elf);
+	got = image_set_add_file(x->images, x->w, &(struct image_file){.name = m->name, .path = m->path},
+				 &not_elf);
 	/* What is no ELF file is taken as it is; what cannot be read was asked for in vain. */
 	if (got < 0 || (got == IMAGE_SET_SKIPPED && not_elf.kind != PT_ERR_BAD_INPUT)) {
 		*e = not_elf;

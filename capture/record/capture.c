@@ -41,7 +41,12 @@ static void on_restart(void *arg, size_t ring)
 	hw_events_enable_ring(&c->ev, ring, true);
 }
 
-static uint64_t jit_clock(const void *arg)
+static int put_drained(void *arg, struct pt_error *e)
+{
+	return hw_drain_put_records(arg, e);
+}
+
+static uint64_t perf_clock(const void *arg)
 {
 	return capture_now_ns(arg);
 }
@@ -78,8 +83,11 @@ static int open_container(struct capture *c, int fd, struct pt_error *e)
 	c->images = hw_images_create(c->w);
 	if (!c->images)
 		return pt_fail_no_memory(e, "the images");
+	hw_images_clock(c->images, perf_clock, c);
+	c->drained = (struct hw_images_pending){.put = put_drained, .arg = &c->drain};
+	hw_images_pending(c->images, &c->drained);
 	if (c->o->jit) {
-		c->jit = hw_jit_create(c->w, jit_clock, c);
+		c->jit = hw_jit_create(c->w, perf_clock, c);
 		if (!c->jit)
 			return pt_fail_no_memory(e, "code that is made at run time");
 		hw_images_jit(c->images, c->jit);

@@ -43,8 +43,9 @@ struct capture {
 	struct hw_events ev;
 	struct hw_clock clock;
 	struct hw_drain drain;
-	struct hw_own_pokes *own_pokes; /* until the kernel's code is put; NULL: there are none */
-	struct hw_snapshot *snapshots; /* one per ring */
+	struct hw_images_pending drained; /* its records, for the images */
+	struct hw_own_pokes *own_pokes;	  /* until the kernel's code is put; NULL: there are none */
+	struct hw_snapshot *snapshots;	  /* one per ring */
 
 	/* Where it is written. */
 	struct ptc_writer *w;

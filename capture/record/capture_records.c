@@ -87,6 +87,20 @@ static int on_bpf_event(struct capture *c, const struct hw_record *r, struct pt_
 	return 0;
 }
 
+/* PERF_RECORD_FORK: {u32 pid, ppid, tid, ptid} after the header. */
+static int on_fork(struct capture *c, const struct hw_record *r, struct pt_error *e)
+{
+	int32_t child, parent;
+
+	if (r->header.size < 24)
+		return 0;
+	child = (int32_t)u32(r->bytes + 8);
+	parent = (int32_t)u32(r->bytes + 12);
+	if (child != parent)
+		hw_images_forked(c->images, child, parent);
+	return c->drain.jit ? hw_jit_forked(c->drain.jit, child, parent, r->time_ns, e) : 0;
+}
+
 static int on_sample(struct capture *c, const struct hw_record *r, struct pt_error *e)
 {
 	struct hw_trigger *trigger = c->o->steering.trigger;
@@ -112,11 +126,7 @@ int capture_on_record(void *arg, const struct hw_record *r, struct pt_error *e)
 	case PERF_RECORD_SWITCH_CPU_WIDE:
 		return r->header.size >= 16 ? seen(c, (int32_t)u32(r->bytes + 8), e) : 0;
 	case PERF_RECORD_MMAP2: return on_mmap2(c, r, e);
-	case PERF_RECORD_FORK: /* pid, ppid, tid, ptid */
-		return c->drain.jit && r->header.size >= 24
-			   ? hw_jit_forked(c->drain.jit, (int32_t)u32(r->bytes + 8),
-					   (int32_t)u32(r->bytes + 12), r->time_ns, e)
-			   : 0;
+	case PERF_RECORD_FORK: return on_fork(c, r, e);
 	case PERF_RECORD_KSYMBOL: return on_ksymbol(c, r, e);
 	case PERF_RECORD_BPF_EVENT: return on_bpf_event(c, r, e);
 	case PERF_RECORD_SAMPLE: return on_sample(c, r, e);

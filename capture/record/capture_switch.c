@@ -12,6 +12,7 @@
 #include "capture/pt/packet_len.h"
 #include "capture/record/capabilities.h"
 #include "capture/record/capture_internal.h"
+#include "capture/record/mapping_records.h"
 #include "capture/record/sample_id.h"
 #include "schema/bytes.h"
 
@@ -114,10 +115,9 @@ int capture_switch_record(struct capture *c, const struct hw_record *r, struct p
 
 /* ---- The next container's beginning ---- */
 
-/* Calls fn for each of these records, or from the last one on. */
-static int each_record(struct capture *c, const struct hw_bytes *b, uint32_t type, bool backwards,
-		       int (*fn)(struct capture *c, const uint8_t *record, struct pt_error *e),
-		       struct pt_error *e)
+/* What was patched as it was before; from the last record on: of a place that was patched twice the oldest
+ * bytes are the right ones. */
+static int put_all_old_bytes(struct capture *c, const struct hw_bytes *b, struct pt_error *e)
 {
 	size_t *at = malloc((b->count / sizeof(struct perf_event_header) + 1) * sizeof *at), n = 0;
 	struct perf_event_header h;
@@ -125,31 +125,24 @@ static int each_record(struct capture *c, const struct hw_bytes *b, uint32_t typ
 
 	for (size_t i = 0; at && i < b->count; i += h.size) {
 		memcpy(&h, b->bytes + i, sizeof h);
-		if (h.type == type)
+		if (h.type == PERF_RECORD_TEXT_POKE)
 			at[n++] = i;
 	}
 	for (size_t i = 0; r == 0 && i < n; i++)
-		r = fn(c, b->bytes + at[backwards ? n - 1 - i : i], e);
+		r = put_old_bytes(c, b->bytes + at[n - 1 - i], e);
 	free(at);
 	return r;
 }
 
-static int put_mapping(struct capture *c, const uint8_t *record, struct pt_error *e)
-{
-	struct hw_mapping m = hw_mapping_of(record);
-
-	return m.pid > 0 ? hw_images_mapping(c->images, &m, e) : 0;
-}
-
-/* Images, then the records. */
 static int put_records(struct capture *c, const struct hw_bytes *b, struct pt_error *e)
 {
-	if (!b->count)
-		return 0;
-	if (each_record(c, b, PERF_RECORD_MMAP2, false, put_mapping, e))
-		return -1;
-	return ptc_put_sideband_flags(c->w, c->drain.events.sideband_attr, PTC_SIDEBAND_CONTEXT, b->bytes,
-				      b->count, e);
+	return hw_mapping_records_put(c->images,
+				      &(struct hw_mapping_records){.w = c->w,
+								   .attr = c->drain.events.sideband_attr,
+								   .flags = PTC_SIDEBAND_CONTEXT,
+								   .bytes = b->bytes,
+								   .count = b->count},
+				      e);
 }
 
 int capture_switch_process(struct capture *c, int32_t pid, struct pt_error *e)
@@ -172,9 +165,8 @@ static int put_state(struct capture *c, struct pt_error *e)
 	/* Of a whole machine those that are seen: tasks.h. */
 	int r = hw_state_begin(c->state, !c->o->target.system_wide, &b, e);
 
-	/* From the last one on: of a place that was patched twice the oldest bytes are the right ones. */
 	if (r == 0)
-		r = each_record(c, &b, PERF_RECORD_TEXT_POKE, true, put_old_bytes, e);
+		r = put_all_old_bytes(c, &b, e);
 	if (r == 0)
 		r = put_records(c, &b, e);
 	hw_bytes_deinit(&b);

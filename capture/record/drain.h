@@ -190,6 +190,10 @@ struct hw_drain {
  */
 int hw_drain_round(struct hw_drain *d, uint64_t now_ns, struct pt_error *e);
 
+/* Puts the records that on_record() has had and that are not in the container yet, in a round. 0, or -1: the
+ * errors of the writer. */
+int hw_drain_put_records(struct hw_drain *d, struct pt_error *e);
+
 /* Waits until all that rounds released is taken. 0, or -1: the drain threads' error. */
 int hw_drain_settle(struct hw_drain *d, struct pt_error *e);
 

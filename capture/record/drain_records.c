@@ -224,6 +224,17 @@ static int take(struct hw_drain *d, struct hw_drain_ring *r, const struct hw_rec
 	return hw_bytes_add(&d->sorted[record->attr], record->bytes, record->header.size, e);
 }
 
+int hw_drain_put_records(struct hw_drain *d, struct pt_error *e)
+{
+	for (uint32_t a = 0; a < HW_DRAIN_ATTRS; a++) {
+		if (d->sorted[a].count &&
+		    ptc_put_sideband(d->w, a, d->sorted[a].bytes, d->sorted[a].count, e))
+			return -1;
+		hw_bytes_clear(&d->sorted[a]);
+	}
+	return 0;
+}
+
 int hw_drain_records(struct hw_drain *d, struct hw_drain_ring *r, struct pt_error *e)
 {
 	/* A task that was about to leave before this round has left by now, and its AUX data was
@@ -239,12 +250,6 @@ int hw_drain_records(struct hw_drain *d, struct hw_drain_ring *r, struct pt_erro
 			return -1;
 		i += record.header.size;
 	}
-	for (uint32_t a = 0; a < HW_DRAIN_ATTRS; a++) {
-		if (d->sorted[a].count &&
-		    ptc_put_sideband(d->w, a, d->sorted[a].bytes, d->sorted[a].count, e))
-			return -1;
-		hw_bytes_clear(&d->sorted[a]);
-	}
 	hw_bytes_clear(&d->raw);
-	return 0;
+	return hw_drain_put_records(d, e);
 }

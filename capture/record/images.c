@@ -1,29 +1,51 @@
 /* images.c - see images.h. */
 #include "capture/record/images.h"
-#include "capture/code/elf_image.h"
+#include "capture/code/image_set.h"
 #include "capture/code/kcore.h"
 #include "capture/code/regular_file.h"
+#include "capture/record/ancestors.h"
 #include "schema/bytes.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
+#include <linux/fs.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define VDSO_MAX 65536
+#define NS	 ((uint64_t)1000000000)
 
 struct hw_images {
+	struct hw_ancestors ancestors;
 	struct ptc_writer *w;
 	struct image_set *set;
 	struct hw_kernel kernel;
 	uint64_t missing;
 	char why[256];	    /* of the first missing one */
 	struct hw_jit *jit; /* NULL: code that is made at run time is not read */
+	struct hw_images_pending *pending;
+	uint64_t (*now_ns)(const void *arg); /* NULL: not known */
+	const void *now_arg;
+	uint8_t *vdso_32; /* that of 32-bit programs; NULL: none was read */
+	uint64_t vdso_32_bytes;
 };
+
+static int put_pending(void *arg, struct pt_error *e)
+{
+	struct hw_images *im = arg;
+
+	for (const struct hw_images_pending *p = im->pending; p; p = p->outer)
+		if (p->put(p->arg, e))
+			return -1;
+	return 0;
+}
 
 struct hw_images *hw_images_create(struct ptc_writer *w)
 {
@@ -38,6 +60,7 @@ struct hw_images *hw_images_create(struct ptc_writer *w)
 		free(im);
 		return NULL;
 	}
+	image_set_on_change(im->set, put_pending, im);
 	return im;
 }
 
@@ -48,9 +71,32 @@ int hw_images_restart(struct hw_images *im, struct ptc_writer *w, struct pt_erro
 	if (!set)
 		return pt_fail_no_memory(e, "the images");
 	image_set_destroy(im->set);
+	image_set_on_change(set, put_pending, im);
 	im->set = set;
 	im->w = w;
 	return 0;
+}
+
+void hw_images_pending(struct hw_images *im, struct hw_images_pending *p)
+{
+	p->outer = im->pending;
+	im->pending = p;
+}
+
+void hw_images_put(struct hw_images *im, const struct hw_images_pending *p)
+{
+	im->pending = p->outer;
+}
+
+void hw_images_forked(struct hw_images *im, int32_t child, int32_t parent)
+{
+	hw_ancestors_add(&im->ancestors, child, parent);
+}
+
+void hw_images_clock(struct hw_images *im, uint64_t (*now_ns)(const void *arg), const void *arg)
+{
+	im->now_ns = now_ns;
+	im->now_arg = arg;
 }
 
 void hw_images_destroy(struct hw_images *im)
@@ -59,6 +105,7 @@ void hw_images_destroy(struct hw_images *im)
 		return;
 	image_set_destroy(im->set);
 	hw_kernel_deinit(&im->kernel);
+	free(im->vdso_32);
 	free(im);
 }
 
@@ -79,10 +126,11 @@ void hw_images_count_missing(struct hw_images *im, const char *name, const char 
 		snprintf(im->why, sizeof im->why, "%.100s: %.140s", name, why);
 }
 
-static int missing(struct hw_images *im, const char *name, const char *why)
+/* Code that was not read: it is counted, and no other file's is taken for it. */
+static int unread(struct hw_images *im, const struct hw_mapping *m, const char *why, struct pt_error *e)
 {
-	hw_images_count_missing(im, name, why);
-	return 0;
+	hw_images_count_missing(im, m->name, why);
+	return image_set_add_unread(im->set, im->w, m->name, e);
 }
 
 /* Our own vdso, when it is of that size: the kernel has one for all 64-bit programs. */
@@ -104,94 +152,236 @@ static int put_own_vdso(struct hw_images *im, uint64_t bytes, struct pt_error *e
 	return r;
 }
 
-/* The process's vdso; ours, when the process has ended. */
+/* Of a 32-bit program: the kernel has another vdso for them, far from where a 64-bit program has its own. */
+static bool is_32_bit(const struct hw_mapping *m)
+{
+	return m->start + m->bytes <= UINT64_C(1) << 32;
+}
+
+/* The vdso that was read from a process; keeps that of 32-bit programs, for those that are gone when it is
+ * their turn. */
+static int put_read_vdso(struct hw_images *im, const struct hw_mapping *m, uint8_t **bytes,
+			 struct pt_error *e)
+{
+	int r = image_set_add_bytes(im->set, im->w, "[vdso]", *bytes, m->bytes, e);
+
+	if (r == IMAGE_SET_DONE && is_32_bit(m)) {
+		free(im->vdso_32);
+		im->vdso_32 = *bytes;
+		im->vdso_32_bytes = m->bytes;
+		*bytes = NULL;
+	}
+	return r;
+}
+
+/* That of a process that has ended. */
+static int put_known_vdso(struct hw_images *im, const struct hw_mapping *m, struct pt_error *e)
+{
+	if (!is_32_bit(m))
+		return put_own_vdso(im, m->bytes, e);
+	return im->vdso_32_bytes == m->bytes
+		   ? image_set_add_bytes(im->set, im->w, "[vdso]", im->vdso_32, m->bytes, e)
+		   : IMAGE_SET_SKIPPED;
+}
+
 static int put_vdso(struct hw_images *im, const struct hw_mapping *m, struct pt_error *e)
 {
 	uint8_t *copy;
 	int r;
 
 	if (m->bytes > VDSO_MAX)
-		return missing(im, "[vdso]", "too big");
+		return unread(im, m, "too big", e);
 	copy = malloc(m->bytes ? m->bytes : 1);
 	if (!copy)
 		return pt_fail_no_memory(e, "the vdso");
 	struct iovec to = {copy, m->bytes}, from = {(void *)(uintptr_t)m->start, m->bytes};
 
 	if (process_vm_readv(m->pid, &to, 1, &from, 1, 0) == (ssize_t)m->bytes)
-		r = image_set_add_bytes(im->set, im->w, "[vdso]", copy, m->bytes, e);
+		r = put_read_vdso(im, m, &copy, e);
 	else
-		r = put_own_vdso(im, m->bytes, e);
+		r = put_known_vdso(im, m, e);
 	free(copy);
-	return r == IMAGE_SET_SKIPPED ? missing(im, "[vdso]", "its process has ended") : r;
+	return r == IMAGE_SET_SKIPPED ? unread(im, m, "its process has ended", e) : r;
 }
 
 struct hw_mapping hw_mapping_of(const uint8_t *p)
 {
 	struct perf_event_header h;
+	bool build_id;
 
 	memcpy(&h, p, sizeof h);
+	build_id = h.misc & PERF_RECORD_MISC_MMAP_BUILD_ID;
 	return (struct hw_mapping){.pid = (int32_t)u32(p + 8),
 				   .name = (const char *)p + 72,
 				   .start = u64(p + 16),
 				   .bytes = u64(p + 24),
-				   .inode = h.misc & PERF_RECORD_MISC_MMAP_BUILD_ID ? 0 : u64(p + 48)};
+				   .offset = u64(p + 32),
+				   .inode = build_id ? 0 : u64(p + 48),
+				   .generation = build_id ? 0 : u64(p + 56)};
 }
 
-/* What is tried for a mapped file's code: the mapping's own link, the file by its name in the root
- * directory of the process, and here. The last two may be another file by now, with another inode. (Not the
- * device: that of btrfs and overlayfs is another one in MMAP2 than in stat().) */
-#define PLACES 3
+/*
+ * What is tried for a mapped file's code: the mapping's own link, the file by its name in the root directory of
+ * the process, in those of its parents, and here. All but the first may be another file by now. (Not the
+ * device: that of btrfs and overlayfs is another one in MMAP2 than in stat().)
+ */
+enum place { LINK, ROOT, HERE };
 
-static int open_place(const struct hw_mapping *m, unsigned place, struct stat *ret)
+/* A place, and of ROOT whose root directory: the process's first. */
+struct places {
+	enum place place;
+	int32_t pid;
+	unsigned generation;
+};
+
+#define GENERATIONS_MAX 8
+
+/* False: there are no more. */
+static bool next_place(const struct hw_images *im, const struct hw_mapping *m, struct places *at)
+{
+	if (at->place == LINK) {
+		*at = (struct places){ROOT, m->pid, 0};
+		return true;
+	}
+	if (at->place == HERE)
+		return false;
+	at->pid = hw_ancestors_parent(&im->ancestors, at->pid);
+	if (at->pid <= 0 || at->generation++ == GENERATIONS_MAX)
+		at->place = HERE;
+	return true;
+}
+
+static int open_place(const struct hw_mapping *m, const struct places *at, struct stat *ret)
 {
 	char path[96];
 
-	switch (place) {
-	case 0:
+	switch (at->place) {
+	case LINK:
 		snprintf(path, sizeof path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, m->pid, m->start,
 			 m->start + m->bytes);
 		return regular_file_below("", path, ret);
-	case 1:
-		snprintf(path, sizeof path, "/proc/%d/root", m->pid);
+	case ROOT:
+		snprintf(path, sizeof path, "/proc/%d/root", at->pid);
 		return regular_file_below(path, m->name, ret);
 	default: return regular_file_below("", m->name, ret);
 	}
 }
 
+/* The file was made anew under the number of one that was deleted. Not every file system says. */
+static bool is_other_generation(const struct hw_mapping *m, const char *path)
+{
+	unsigned long generation = 0; /* the ioctl's type; file systems write 32 bits */
+	bool other = false;
+	int fd;
+
+	if (!m->generation)
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return false;
+	if (ioctl(fd, FS_IOC_GETVERSION, &generation) == 0)
+		other = (uint32_t)generation != (uint32_t)m->generation;
+	close(fd);
+	return other;
+}
+
+static uint64_t ns_of(const struct timespec *t)
+{
+	return (uint64_t)t->tv_sec * NS + (uint64_t)t->tv_nsec;
+}
+
+/*
+ * Whether the file was written after the record was made; or may have been, when it is not known to be mapped
+ * still: the times of files are those of the last tick. A program that runs cannot be written. Times to come
+ * are those of another machine's clock, or were set: they say nothing.
+ */
+static bool is_written_since(const struct hw_images *im, const struct hw_mapping *m, const struct stat *st,
+			     bool mapped)
+{
+	uint64_t now_ns = im->now_ns && m->time_ns ? im->now_ns(im->now_arg) : 0;
+	struct timespec real; /* read after the other clock: what is between makes the record younger */
+	struct timespec tick = {0};
+
+	if (!now_ns || now_ns < m->time_ns || clock_gettime(CLOCK_REALTIME, &real))
+		return false;
+	if (!mapped)
+		clock_getres(CLOCK_REALTIME_COARSE, &tick);
+	return ns_of(&st->st_mtim) + ns_of(&tick) > ns_of(&real) - (now_ns - m->time_ns) &&
+	       ns_of(&st->st_mtim) <= ns_of(&real);
+}
+
+static const char REPLACED[] = "it was replaced since it was mapped";
+static const char WRITTEN[] = "it was written when it was mapped, or since";
+
+/* Why the open file is not the mapped one; NULL: it is. */
+static const char *why_not_mapped(const struct hw_images *im, const struct hw_mapping *m,
+				  const struct stat *st, const char *path, bool mapped)
+{
+	if ((m->inode && st->st_ino != m->inode) || is_other_generation(m, path))
+		return REPLACED;
+	return is_written_since(im, m, st, mapped) ? WRITTEN : NULL;
+}
+
+/* A mapping, and what is known of it so far. */
+struct search {
+	const struct hw_mapping *m;
+	const char *not_mapped; /* why what was found is not what was mapped; NULL: nothing was found */
+	struct pt_error why;	/* or why it was not taken */
+};
+
+/* An image_set_result, or -1. */
+static int try_place(struct hw_images *im, struct search *s, const struct places *at)
+{
+	const struct hw_mapping *m = s->m;
+	int fd, ret = IMAGE_SET_SKIPPED;
+	char path[32];
+	struct stat st;
+
+	fd = open_place(m, at, &st);
+	if (fd < 0)
+		return IMAGE_SET_SKIPPED;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	s->not_mapped = why_not_mapped(im, m, &st, path, at->place == LINK);
+	if (!s->not_mapped)
+		ret = image_set_add_file(im->set, im->w,
+					 &(struct image_file){.name = m->name,
+							      .path = path,
+							      .offset = m->offset,
+							      .bytes = m->bytes,
+							      .generation = m->generation},
+					 &s->why);
+	close(fd);
+	return ret;
+}
+
+static int put_file(struct hw_images *im, const struct hw_mapping *m, struct pt_error *e)
+{
+	struct search s = {.m = m};
+	struct places at = {0};
+
+	do {
+		int r = try_place(im, &s, &at);
+
+		if (r < 0)
+			*e = s.why;
+		if (r != IMAGE_SET_SKIPPED)
+			return r;
+	} while (next_place(im, m, &at));
+	/* It was mapped before, and could be read then. */
+	if (s.not_mapped != WRITTEN && image_set_has(im->set, m->name, m->inode, m->generation))
+		return 0;
+	return unread(im, m, s.why.message[0] ? s.why.message : s.not_mapped ? s.not_mapped : "not there", e);
+}
+
 int hw_images_mapping(struct hw_images *im, const struct hw_mapping *m, struct pt_error *e)
 {
-	struct pt_error why = {0};
-	bool replaced = false;
-
 	if (strcmp(m->name, "[vdso]") == 0)
 		return put_vdso(im, m, e);
 	if (im->jit && hw_jit_name(m->name))
 		return hw_jit_mapped(im->jit, m->pid, m->start, m->bytes, m->time_ns, e);
 	if (m->name[0] != '/' || m->name[1] == '/') /* "//anon", "[stack]": no file holds it */
 		return 0;
-	for (unsigned place = 0; place < PLACES; place++) {
-		char path[32];
-		struct stat st;
-		int fd = open_place(m, place, &st), r = IMAGE_SET_SKIPPED;
-
-		if (fd < 0)
-			continue;
-		if (m->inode && st.st_ino != m->inode) {
-			replaced = true;
-		} else {
-			snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-			r = image_set_add_file(im->set, im->w, m->name, path, &why);
-		}
-		close(fd);
-		if (r < 0)
-			*e = why;
-		if (r != IMAGE_SET_SKIPPED)
-			return r;
-	}
-	return missing(im, m->name,
-		       why.message[0] ? why.message
-		       : replaced     ? "it was replaced since it was mapped"
-				      : "not there");
+	return put_file(im, m, e);
 }
 
 /* ---- The kernel's ---- */

@@ -1,10 +1,11 @@
 /*
  * images.h - the code of what is mapped, and of the kernel, into the container.
  *
- * Files are opened as the mapping process sees them (/proc/PID/map_files, /proc/PID/root), and taken only
- * when they are the inode that the record names: a file that was replaced since is unknown code, not wrong
- * code. The kernel's code is what /proc/kcore shows: as it runs, with jump labels and alternatives patched.
- * Nothing is executed, nothing written.
+ * Files are opened as the mapping process sees them (/proc/PID/map_files, /proc/PID/root), or of one that has
+ * ended as its parents do, and taken only when they are the inode that the record names, of the same
+ * generation, and not written since the record: a file that was replaced since is unknown code, not wrong code,
+ * and has an empty image. The kernel's code is what /proc/kcore shows: as it runs, with jump labels and
+ * alternatives patched. Nothing is executed, nothing written.
  */
 #ifndef CAPTURE_RECORD_IMAGES_H
 #define CAPTURE_RECORD_IMAGES_H
@@ -30,9 +31,29 @@ struct hw_mapping {
 	int32_t pid;
 	const char *name;
 	uint64_t start, bytes;
-	uint64_t inode;	  /* 0: not known, the record has a build id in its place */
-	uint64_t time_ns; /* perf's clock, the record's */
+	uint64_t offset;	    /* of start, in the file */
+	uint64_t inode, generation; /* 0: not known, the record has a build id in their place */
+	uint64_t time_ns;	    /* perf's clock, the record's; 0: not known */
 };
+
+/* perf's clock, to compare the times of files with those of mappings. now_ns(arg) 0: it is not known. */
+void hw_images_clock(struct hw_images *im, uint64_t (*now_ns)(const void *arg), const void *arg);
+
+/*
+ * Who gave records to hw_images_mapping() and has not put all of them into the container. put() does: it is
+ * called before another image gets the name of one of them (image_set_on_change()). It returns 0, or -1.
+ * From _pending() to _put() they are the caller's, the last ones first; all of them are called.
+ */
+struct hw_images_pending {
+	int (*put)(void *arg, struct pt_error *e);
+	void *arg;
+	struct hw_images_pending *outer; /* set by hw_images_pending() */
+};
+void hw_images_pending(struct hw_images *im, struct hw_images_pending *p);
+void hw_images_put(struct hw_images *im, const struct hw_images_pending *p);
+
+/* A process began another one, whose files are looked for in its root directory, too. */
+void hw_images_forked(struct hw_images *im, int32_t child, int32_t parent);
 
 /* From now on what no file has the code of is handed to j (jit.h). */
 void hw_images_jit(struct hw_images *im, struct hw_jit *j);
@@ -41,8 +62,8 @@ void hw_images_jit(struct hw_images *im, struct hw_jit *j);
 struct hw_mapping hw_mapping_of(const uint8_t *record);
 
 /*
- * Puts the image of a mapping, unless the container has it; what cannot be read is counted. 0, or -1: the
- * writer's errors, PT_ERR_NO_MEMORY.
+ * Puts the image of a mapping, unless the container has it; what cannot be read is counted, and has an empty
+ * image. 0, or -1: the writer's errors, PT_ERR_NO_MEMORY.
  */
 int hw_images_mapping(struct hw_images *im, const struct hw_mapping *m, struct pt_error *e);
 

@@ -1,5 +1,6 @@
 /* tasks.c - see tasks.h. */
 #include "capture/record/tasks.h"
+#include "capture/record/mapping_records.h"
 #include "capture/record/proc.h"
 #include "capture/record/sample_id.h"
 #include "schema/bytes.h"
@@ -61,7 +62,6 @@ static int put(struct hw_tasks *t, struct hw_task *task, uint64_t time_ns, struc
 {
 	struct hw_bytes *b = &task->records;
 	struct perf_event_header h;
-	int ret;
 
 	for (size_t i = 0; i < b->count; i += h.size) {
 		uint8_t *p = b->bytes + i;
@@ -71,18 +71,15 @@ static int put(struct hw_tasks *t, struct hw_task *task, uint64_t time_ns, struc
 		       &time_ns, sizeof time_ns);
 		if (t->state && hw_state_record(t->state, p, e))
 			return -1;
-		if (h.type == PERF_RECORD_MMAP2) {
-			struct hw_mapping m = hw_mapping_of(p);
-
-			m.time_ns = time_ns;
-
-			if (hw_images_mapping(t->images, &m, e))
-				return -1;
-		}
 	}
-	ret = b->count ? ptc_put_sideband(t->w, t->attr, b->bytes, b->count, e) : 0;
+	if (hw_mapping_records_put(
+		t->images,
+		&(struct hw_mapping_records){
+		    .w = t->w, .attr = t->attr, .bytes = b->bytes, .count = b->count, .time_ns = time_ns},
+		e))
+		return -1;
 	hw_bytes_deinit(b);
-	return ret;
+	return 0;
 }
 
 int hw_tasks_put(struct hw_tasks *t, int32_t pid, uint64_t not_before_ns, struct pt_error *e)

@@ -20,7 +20,7 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
-#include "capture/code/elf_image.h"
+#include "capture/code/image_set.h"
 #include "capture/step/engine.h"
 #include "decode/insn.h"
 

@@ -242,9 +242,11 @@ static bool image(struct step *s, struct step_thread *t, const struct step_map *
 		/* map_files opens what was mapped, even when it was deleted or replaced since. */
 		snprintf(path, sizeof path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, t->process->pid,
 			 m->start, m->end);
-		r = image_set_add_file(s->images, s->w, m->name, path, s->e);
+		r = image_set_add_file(s->images, s->w, &(struct image_file){.name = m->name, .path = path},
+				       s->e);
 		if (r == IMAGE_SET_SKIPPED)
-			r = image_set_add_file(s->images, s->w, m->name, m->name, s->e);
+			r = image_set_add_file(s->images, s->w,
+					       &(struct image_file){.name = m->name, .path = m->name}, s->e);
 	}
 	if (r < 0)
 		step_fail(s);

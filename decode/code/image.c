@@ -549,6 +549,11 @@ bool img_file_is_memory(const struct img_file *f)
 	return f->memory;
 }
 
+bool img_file_has_code(const struct img_file *f)
+{
+	return f->segment_count > 0;
+}
+
 bool img_file_has_symbols(const struct img_file *f)
 {
 	return f->symbols.count > 0;

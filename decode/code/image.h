@@ -87,6 +87,8 @@ const char *img_file_name(const struct img_file *f);
 const char *img_file_short_name(const struct img_file *f);
 const char *img_file_build_id(const struct img_file *f); /* hex, "" unknown */
 bool img_file_is_memory(const struct img_file *f);
+/* False: it was not read (capture/code/image_set.h), or has none. */
+bool img_file_has_code(const struct img_file *f);
 bool img_file_has_symbols(const struct img_file *f);
 
 /* The bytes of code that can be read at offset, and *ret pointing at them; 0 when there are none. */

@@ -6,6 +6,7 @@
 
 #include "decode/packet/clock_meta.h"
 #include "decode/session/internal.h"
+#include "decode/sideband/apply.h"
 #include "schema/array.h"
 
 /* ---- META ------------------------------------------------------------------------------------------- */
@@ -147,6 +148,8 @@ static int take_sideband(struct session *s, const struct ptc_chunk *c, struct pt
 		if (record) {
 			record->machine = m;
 			record->context = ptc_sideband_flags(c) & PTC_SIDEBAND_CONTEXT;
+			if (pt_sideband_is_mmap(record))
+				record->file = pt_sideband_find_file(record);
 			if (pt_session_events_learn(s->events, record, e) < 0) {
 				free(record);
 				return -1;

@@ -83,16 +83,31 @@ static int apply_kernel_range(const struct pt_sideband_record *s, struct pt_erro
 
 /* ---- Mappings --------------------------------------------------------------------------------------- */
 
-static struct img_file *mapped_file(const struct pt_sideband_record *s, const char *name)
+static const char *mapped_name(const struct pt_sideband_record *s)
+{
+	return (const char *)s->record + (header(s)->type == PERF_RECORD_MMAP2 ? MMAP2_NAME : MMAP_NAME);
+}
+
+struct img_file *pt_sideband_find_file(const struct pt_sideband_record *s)
 {
 	const struct pt_machine *m = s->machine;
 	const uint8_t *id = s->record + MMAP2_BUILD_ID;
+	const char *name = mapped_name(s);
 	uint8_t id_bytes = id[-4];
 
 	if (header(s)->type == PERF_RECORD_MMAP2 && (header(s)->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) &&
 	    id_bytes <= BUILD_ID_MAX)
 		return img_store_find(m->space.store, m->pid, name, id, id_bytes);
 	return img_store_find(m->space.store, m->pid, name, NULL, 0);
+}
+
+/* NULL: the container has no bytes of what is mapped. Recordings of others may have its image after the
+ * record. */
+static struct img_file *mapped_file(const struct pt_sideband_record *s)
+{
+	struct img_file *f = s->file ? s->file : pt_sideband_find_file(s);
+
+	return f && img_file_has_code(f) ? f : NULL;
 }
 
 /* When it is not known which process runs. */
@@ -137,20 +152,19 @@ static int apply_mmap(const struct pt_sideband_record *s, struct pt_error *e)
 {
 	const uint8_t *p = s->record + 8;
 	uint64_t start = u64(p + 8), size = u64(p + 16), offset = u64(p + 24);
-	size_t name_at = header(s)->type == PERF_RECORD_MMAP2 ? MMAP2_NAME : MMAP_NAME;
-	const char *name = (const char *)s->record + name_at;
+	const char *name = mapped_name(s);
 	struct pt_process *process;
 	struct img_map map;
 
-	if (header(s)->size <= name_at || !pt_sideband_executable(s) || size > UINT64_MAX - start)
+	if (header(s)->size <= name - (const char *)s->record || !pt_sideband_executable(s) ||
+	    size > UINT64_MAX - start)
 		return 0;
 	if (pt_sideband_pid(s) == PTC_ANY_PID)
 		return 0; /* of the kernel: its code comes as memory images, as it ran */
 	process = pt_tasks_process(s->machine->tasks, pt_sideband_pid(s));
 	if (!process)
 		return pt_fail_no_memory(e, "the sideband");
-	map = (struct img_map){
-	    .start = start, .end = start + size, .offset = offset, .file = mapped_file(s, name)};
+	map = (struct img_map){.start = start, .end = start + size, .offset = offset, .file = mapped_file(s)};
 	if (s->machine->timeless && map_for_unknown(s, process, &map, name[0] != '[', e) < 0)
 		return -1;
 	if (!map.file && !(map.unread = img_store_unread(s->machine->space.store, s->machine->pid, name, e)))

@@ -14,6 +14,9 @@
 /* True when applying it takes away or replaces code that may have been decoded: pause the flows of its
  * process before. */
 bool pt_sideband_disturbs(const struct pt_sideband_record *s);
+/* The file of a mapping's record, of those that the store has: to be asked when the record is read, as it is
+ * of the last image before it in the container (schema/container.h). NULL: there is none. */
+struct img_file *pt_sideband_find_file(const struct pt_sideband_record *s);
 /* Applies mappings, code that has changed, names, forks and execs. Other records do nothing. 0, or -1
  * (PT_ERR_NO_MEMORY). */
 int pt_sideband_apply(const struct pt_sideband_record *s, struct pt_error *e);

@@ -27,6 +27,7 @@ struct pt_sideband_record {
 	struct pt_machine *machine; /* where it was recorded */
 	struct pt_sideband_record *next;
 	struct pt_event *event; /* of a sample: its event (session/events.h) */
+	struct img_file *file;	/* of a mapping: its file, if the container had it before the record */
 	bool context;		/* PTC_SIDEBAND_CONTEXT: no event */
 	bool mark, mark_end;	/* no record: the time that is wanted begins, or ends (session/select.c) */
 	struct img_file

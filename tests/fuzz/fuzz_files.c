@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "capture/code/elf_image.h"
+#include "capture/code/image_set.h"
 #include "capture/record/filter.h"
 #include "capture/record/filter_symbols.h"
 #include "capture/raw/code.h"
@@ -65,7 +66,12 @@ static void elf(struct file *f)
 	checked(f, elf_file_build_id(f->path, id, &f->e) < 0);
 	checked(f, filter_symbols_file(&symbols, f->path, &f->e));
 	filter_symbols_deinit(&symbols);
-	checked(f, image_set_add_file(set, f->w, "/a", f->path, &f->e));
+	checked(f, image_set_add_file(set, f->w, &(struct image_file){.name = "/a", .path = f->path}, &f->e));
+	checked(f, image_set_add_file(
+		       set, f->w,
+		       &(struct image_file){.name = "/c", .path = f->path, .offset = 4096, .bytes = 8192},
+		       &f->e));
+	checked(f, image_set_add_unread(set, f->w, "/a", &f->e));
 	if (image_set_add_bytes(set, f->w, "/b", f->bytes, f->size, &f->e) < 0)
 		abort();
 	if (import_code_elf(code, f->path, &f->e) == 0)

@@ -21,7 +21,8 @@ struct trailer {
 	uint32_t cpu, reserved;
 };
 
-static int put_image(struct ptc_writer *w, int32_t pid, uint64_t vaddr, const char *code, struct pt_error *e)
+static inline int put_image(struct ptc_writer *w, int32_t pid, uint64_t vaddr, const char *code,
+			    struct pt_error *e)
 {
 	const struct ptc_image image = {.kind = PTC_IMAGE_MEMORY,
 					.pid = pid,
