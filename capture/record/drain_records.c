@@ -115,10 +115,8 @@ static int note(struct hw_drain *d, struct hw_drain_ring *r, const struct hw_rec
 		r->lost += u64(p + 16);
 		return 0;
 	case PERF_RECORD_LOST_SAMPLES: d->losses.records += u64(p + 8); return 0;
-	case PERF_RECORD_SWITCH_CPU_WIDE:
-		if (r->task)
-			return 0; /* any task's, traced or not */
-				  /* fall through */
+	/* (SWITCH_CPU_WIDE is any task's, traced or not. A whole CPU's event goes on through it, and publishes
+	 * nothing.) */
 	case PERF_RECORD_SWITCH:
 		if (record->header.misc & PERF_RECORD_MISC_SWITCH_OUT)
 			r->presence = HW_TASK_LEAVING;

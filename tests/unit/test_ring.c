@@ -465,11 +465,12 @@ static void random_schedule(uint64_t seed)
 			break;
 		case 2: put_record(&b.k, r, PERF_RECORD_COMM, 0, body, roll(&b.k, 15) * 8); break;
 		default:
-			/* Others come and go where the traced task is not. */
-			if (r->task && r->wide && !r->on && roll(&b.k, 2))
+			/* Others come and go where the traced task is not; any, where a whole CPU is traced. A
+			 * round may come between the two records of a switch. */
+			if (!r->task || (r->wide && !r->on && roll(&b.k, 2)))
 				put_record(&b.k, r, PERF_RECORD_SWITCH_CPU_WIDE,
 					   roll(&b.k, 2) ? PERF_RECORD_MISC_SWITCH_OUT : 0, "12345678", 8);
-			else if (r->task)
+			else
 				switch_task(&b.k, ring, roll(&b.k, 2));
 		}
 		if (roll(&b.k, slowness) == 0)
