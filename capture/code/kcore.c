@@ -1,5 +1,6 @@
 /* kcore.c - see kcore.h. */
 #include "capture/code/kcore.h"
+#include "capture/code/kcore_internal.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -34,7 +35,8 @@ void hw_kernel_deinit(struct hw_kernel *k)
 	if (k->vmallocinfo >= 0)
 		close(k->vmallocinfo);
 	free(k->segments);
-	free(k->areas);
+	module_pages_deinit(&k->pages);
+	free(k->modules.all);
 }
 
 /* Below a guest's root as the guest would open it: its proc may be a link to ours, of which the kernel is
@@ -139,7 +141,7 @@ static bool empty(const uint8_t *p, size_t n)
  * and its like; since Linux 6.16 such memory remains mapped). A module's init code is there no more when it
  * is looked for.
  */
-static bool unused(const uint8_t *page)
+bool kcore_page_is_unused(const uint8_t *page)
 {
 	return (page[0] == 0 || page[0] == INT3) && memcmp(page, page + 1, PAGE - 1) == 0;
 }
@@ -165,7 +167,7 @@ static bool is_hole(const struct hw_kernel *k, uint64_t address, const uint8_t *
 }
 
 /* The same above the kernel's text: zeros where no page is. From a page's beginning. */
-static size_t kcore_read(const struct hw_kernel *k, uint64_t address, uint8_t *to, size_t n)
+size_t kcore_read(const struct hw_kernel *k, uint64_t address, uint8_t *to, size_t n)
 {
 	size_t got = kcore_bytes(k, address, to, n);
 
@@ -192,7 +194,7 @@ static int put_piece(struct ptc_writer *w, struct ptc_image *image, uint64_t add
 
 	while (r == 0 && at < n) {
 		size_t step = n - at < PAGE ? n - at : PAGE;
-		bool none = step == PAGE ? unused(bytes + at) : empty(bytes + at, step);
+		bool none = step == PAGE ? kcore_page_is_unused(bytes + at) : empty(bytes + at, step);
 
 		at += step;
 		if (!none && at < n)
@@ -292,10 +294,8 @@ static int areas_of_vmallocinfo(const struct hw_kernel *k, struct hw_kernel_area
 	return r;
 }
 
-#define MODULE_NAME_BYTES 64 /* linux/module.h's MODULE_NAME_LEN is 56 */
-
 /* NULL: there is none. */
-static FILE *open_modules(const struct hw_kernel *k)
+FILE *kcore_open_modules(const struct hw_kernel *k)
 {
 	int fd = open_proc(k, "modules");
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
@@ -306,7 +306,7 @@ static FILE *open_modules(const struct hw_kernel *k)
 }
 
 /* The next module that has an address. */
-static bool next_module(FILE *f, char name[MODULE_NAME_BYTES], uint64_t *ret_start, uint64_t *ret_bytes)
+bool kcore_next_module(FILE *f, char name[HW_MODULE_NAME_BYTES], uint64_t *ret_start, uint64_t *ret_bytes)
 {
 	char line[1024];
 
@@ -323,12 +323,12 @@ static bool next_module(FILE *f, char name[MODULE_NAME_BYTES], uint64_t *ret_sta
 static int areas_of_modules(const struct hw_kernel *k, struct hw_kernel_area **areas, size_t *count,
 			    struct pt_error *e)
 {
-	FILE *f = open_modules(k);
-	char name[MODULE_NAME_BYTES];
+	FILE *f = kcore_open_modules(k);
+	char name[HW_MODULE_NAME_BYTES];
 	uint64_t start, size;
 	int r = 0;
 
-	while (f && r == 0 && next_module(f, name, &start, &size))
+	while (f && r == 0 && kcore_next_module(f, name, &start, &size))
 		r = add_area(areas, count, start, start + size, e);
 	if (f)
 		fclose(f);
@@ -373,7 +373,7 @@ static int areas_by_looking(const struct hw_kernel *k, struct hw_kernel_area **a
 		if (n == 0)
 			break;
 		for (size_t page = 0; r == 0 && page < n; page += PAGE, at += PAGE) {
-			bool none = unused(buffer + page);
+			bool none = kcore_page_is_unused(buffer + page);
 
 			if (!none)
 				empty_from = at + PAGE;
@@ -394,8 +394,8 @@ static int areas_by_looking(const struct hw_kernel *k, struct hw_kernel_area **a
 
 /* vmallocinfo's addresses are hashes where kptr_restrict is 0, as it is mostly, and then none of them
  * is in module space. */
-static int find_areas(const struct hw_kernel *k, struct hw_kernel_area **ret, size_t *ret_count,
-		      struct pt_error *e)
+int kcore_find_areas(const struct hw_kernel *k, struct hw_kernel_area **ret, size_t *ret_count,
+		     struct pt_error *e)
 {
 	int r;
 
@@ -420,7 +420,7 @@ struct symbols {
 	size_t count, room;
 	char *strings;
 	size_t bytes, strings_room;
-	char module[MODULE_NAME_BYTES]; /* "": the kernel */
+	char module[HW_MODULE_NAME_BYTES]; /* "": the kernel */
 };
 
 static int put_symbols(struct symbols *s, struct ptc_writer *w, struct pt_error *e)
@@ -456,7 +456,7 @@ static int add_symbol(struct symbols *s, uint64_t value, char type, const char *
 		s->symbols = grown;
 		s->room = room;
 	}
-	if (s->strings_room - s->bytes < n) {
+	if (!s->strings || s->strings_room - s->bytes < n) {
 		size_t room = s->strings_room ? 2 * s->strings_room : 65536;
 		char *grown = realloc(s->strings, room);
 
@@ -482,16 +482,16 @@ static void symbols_deinit(struct symbols *s)
  * What no symbol of a module names is called after the module: "[kvm_intel]", from its first address to its
  * area's end. (Since Linux 6.4 /proc/modules has the size of all its areas together.)
  */
-static int put_modules(const struct hw_kernel *k, struct ptc_writer *w, const struct hw_kernel_area *areas,
-		       size_t count, struct pt_error *e)
+int kcore_put_modules(const struct hw_kernel *k, struct ptc_writer *w, const struct hw_kernel_area *areas,
+		      size_t count, struct pt_error *e)
 {
 	struct symbols s = {.machine_pid = k->machine_pid};
-	char name[MODULE_NAME_BYTES + 2];
+	char name[HW_MODULE_NAME_BYTES + 2];
 	uint64_t start, bytes;
-	FILE *f = open_modules(k);
+	FILE *f = kcore_open_modules(k);
 	int r = 0;
 
-	while (f && r == 0 && next_module(f, s.module, &start, &bytes)) {
+	while (f && r == 0 && kcore_next_module(f, s.module, &start, &bytes)) {
 		for (size_t i = 0; i < count; i++) {
 			if (start < areas[i].start || start >= areas[i].end)
 				continue;
@@ -511,9 +511,32 @@ static int put_modules(const struct hw_kernel *k, struct ptc_writer *w, const st
 	return r;
 }
 
+/*
+ * A line of kallsyms: "ffffffffc0000000 t name\t[module]", whose texts end with NULs then; module "": the
+ * kernel's. (sscanf() takes three times as long for the 200,000 lines.)
+ */
+static bool parse_symbol(char *line, uint64_t *ret_value, char *ret_type, char **ret_name, char **ret_module)
+{
+	char *at, *end;
+
+	*ret_value = strtoull(line, &at, 16);
+	if (at == line || at[0] != ' ' || !at[1] || at[2] != ' ')
+		return false;
+	*ret_type = at[1];
+	*ret_name = at + 3;
+	end = *ret_name + strcspn(*ret_name, " \t\n");
+	*ret_module = end + strcspn(end, "[");
+	if (**ret_module)
+		++*ret_module;
+	(*ret_module)[strcspn(*ret_module, "]\n")] = 0;
+	if (*end) /* (At the end of a line without a module it is that module's, too.) */
+		*end = 0;
+	return end > *ret_name;
+}
+
 /* All symbols (areas NULL), or those in the areas. Finds the text's bounds on the way. */
-static int walk_symbols(struct hw_kernel *k, struct ptc_writer *w, const struct hw_kernel_area *areas,
-			size_t area_count, struct pt_error *e)
+int kcore_put_symbols(struct hw_kernel *k, struct ptc_writer *w, const struct hw_kernel_area *areas,
+		      size_t area_count, struct pt_error *e)
 {
 	FILE *f = reopen(k->kallsyms);
 	struct symbols s = {.machine_pid = k->machine_pid};
@@ -521,11 +544,10 @@ static int walk_symbols(struct hw_kernel *k, struct ptc_writer *w, const struct 
 	int r = 0;
 
 	while (f && r == 0 && fgets(line, sizeof line, f)) {
-		char type, name[512], module[64] = "";
+		char type, *name, *module;
 		uint64_t value;
-		int n = sscanf(line, "%" SCNx64 " %c %511s [%63[^]]]", &value, &type, name, module);
 
-		if (n < 3 || value == 0)
+		if (!parse_symbol(line, &value, &type, &name, &module) || value == 0)
 			continue;
 		if (!module[0] && (!strcmp(name, "_text") || !strcmp(name, "_stext")) &&
 		    (!k->text_start || value < k->text_start))
@@ -555,9 +577,12 @@ static int walk_symbols(struct hw_kernel *k, struct ptc_writer *w, const struct 
 
 int hw_kernel_put_all(struct hw_kernel *k, struct ptc_writer *w, struct pt_error *e)
 {
+	struct hw_kernel_area *areas = NULL;
 	uint64_t sum = 0;
+	size_t count = 0;
+	int r = 0;
 
-	if (walk_symbols(k, w, NULL, 0, e))
+	if (kcore_put_symbols(k, w, NULL, 0, e))
 		return -1;
 	if (k->kcore < 0)
 		return 0;
@@ -566,52 +591,25 @@ int hw_kernel_put_all(struct hw_kernel *k, struct ptc_writer *w, struct pt_error
 	    hw_kernel_put_range(k, w, k->text_start & ~(PAGE - 1),
 				k->text_end - (k->text_start & ~(PAGE - 1)), 0, e))
 		return -1;
-	free(k->areas);
-	if (find_areas(k, &k->areas, &k->area_count, e) || put_modules(k, w, k->areas, k->area_count, e))
+	module_pages_deinit(&k->pages);
+	k->modules.count = 0;
+	if (!k->root[0] && kcore_read_modules(k, &k->modules, e))
 		return -1;
-	for (size_t i = 0; i < k->area_count; i++) {
-		uint64_t bytes = k->areas[i].end - k->areas[i].start;
+	if (kcore_find_areas(k, &areas, &count, e) || kcore_put_modules(k, w, areas, count, e)) {
+		free(areas);
+		return -1;
+	}
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		uint64_t bytes = areas[i].end - areas[i].start;
 
 		/* Areas that overlap are no kernel's. */
 		sum += bytes;
 		if (sum > MODULES_END - KERNEL_TEXT_MAP)
 			break;
-		if (hw_kernel_put_range(k, w, k->areas[i].start, bytes, 0, e))
-			return -1;
+		r = hw_kernel_put_range(k, w, areas[i].start, bytes, 0, e);
 	}
-	return 0;
-}
-
-int hw_kernel_put_new(struct hw_kernel *k, struct ptc_writer *w, uint64_t time_ns, struct pt_error *e)
-{
-	struct hw_kernel_area *now, *fresh;
-	size_t count, fresh_count = 0;
-	int r = 0;
-
-	if (k->kcore < 0 || find_areas(k, &now, &count, e))
-		return k->kcore < 0 ? 0 : -1;
-	fresh = calloc(count + 1, sizeof *fresh);
-	if (!fresh) {
-		free(now);
-		return pt_fail_no_memory(e, "the kernel's code");
-	}
-	for (size_t i = 0; i < count && r == 0; i++) {
-		bool known = false;
-
-		for (size_t j = 0; j < k->area_count && !known; j++)
-			known = k->areas[j].start == now[i].start && k->areas[j].end == now[i].end;
-		if (known)
-			continue;
-		r = hw_kernel_put_range(k, w, now[i].start, now[i].end - now[i].start, time_ns, e);
-		fresh[fresh_count++] = now[i];
-	}
-	/* Once for all of them: kallsyms takes its time. */
-	if (r == 0 && fresh_count)
-		r = walk_symbols(k, w, fresh, fresh_count, e) || put_modules(k, w, fresh, fresh_count, e) ? -1
-													  : 0;
-	free(fresh);
-	free(k->areas);
-	k->areas = now;
-	k->area_count = count;
+	if (r == 0 && !k->root[0]) /* a guest's is read once */
+		r = kcore_read_pages(k, areas, count, &k->pages, e);
+	free(areas);
 	return r;
 }

@@ -15,11 +15,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "capture/code/module_pages.h"
 #include "schema/container.h"
 
 struct hw_kernel_area {
 	uint64_t start, end;
 	uint64_t offset; /* in kcore; of a module-space area: 0 */
+};
+
+#define HW_MODULE_NAME_BYTES 64 /* linux/module.h's MODULE_NAME_LEN is 56 */
+
+/* A module was loaded, as its module_load event says: its code is whole from then on, and runs after it. */
+struct hw_module_load {
+	char name[HW_MODULE_NAME_BYTES];
+	uint64_t time_ns;
+};
+
+/* A module that is there. */
+struct hw_kernel_module {
+	uint64_t start, end;
+	uint64_t
+	    identity; /* another one when it is loaded again: the inode of /sys/module/NAME; 0: not known */
+	uint64_t loaded_ns; /* 0: not since the last look, as far as the records go that were read */
+};
+struct hw_kernel_modules {
+	struct hw_kernel_module *all; /* by address */
+	size_t count, room;
 };
 
 struct hw_kernel {
@@ -30,8 +51,9 @@ struct hw_kernel {
 	int vmallocinfo;
 	struct hw_kernel_area *segments; /* kcore's */
 	size_t segment_count;
-	struct hw_kernel_area *areas; /* of module space, as of the last look */
-	size_t area_count;
+	/* Of module space, as of the last look. */
+	struct module_pages pages;
+	struct hw_kernel_modules modules;
 	uint64_t text_start, text_end;
 	/* Makes what was read what it was when time began (a time_ns of 0); NULL: it is. */
 	void (*undo)(const void *arg, uint64_t address, uint8_t *bytes, size_t n);
@@ -49,7 +71,22 @@ int hw_kernel_put_all(struct hw_kernel *k, struct ptc_writer *w, struct pt_error
 /* A range in which code has appeared or changed at time_ns (KSYMBOL, TEXT_POKE records). */
 int hw_kernel_put_range(struct hw_kernel *k, struct ptc_writer *w, uint64_t address, uint64_t bytes,
 			uint64_t time_ns, struct pt_error *e);
-/* Areas of module space that were not there at the last look. */
-int hw_kernel_put_new(struct hw_kernel *k, struct ptc_writer *w, uint64_t time_ns, struct pt_error *e);
+
+/*
+ * Modules were loaded since the last look: puts what has come into module space or changed there. A module's
+ * code is valid from its own load on. Of other code it is not known what came when: it is valid from now_ns on
+ * (where a single module was loaded, from that load on; where now_ns is 0, not known, from the last one). What
+ * was in its place, or is gone, is unknown from the first load on: unknown() is called with it, before the code
+ * that is there now is put. Symbols of what is new are put, too. In kernel_loads.c.
+ */
+struct hw_module_loads {
+	const struct hw_module_load *all; /* one at least, in order of time */
+	size_t count;
+	uint64_t now_ns; /* perf's clock, before the call */
+	int (*unknown)(void *arg, uint64_t start, uint64_t end, uint64_t time_ns, struct pt_error *e);
+	void *arg;
+};
+int hw_kernel_put_loaded(struct hw_kernel *k, struct ptc_writer *w, const struct hw_module_loads *loads,
+			 struct pt_error *e);
 
 #endif

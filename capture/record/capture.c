@@ -94,6 +94,7 @@ static int open_container(struct capture *c, int fd, struct pt_error *e)
 		c->drain.jit = c->jit;
 	}
 	c->drain.on_record = capture_on_record;
+	c->drain.on_records_end = capture_on_records_end;
 	c->drain.restart = on_restart;
 	c->drain.arg = c;
 	return capture_use_writer(c, e);
@@ -185,6 +186,7 @@ int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, voi
 		close(c.cgroup_fd);
 	hw_tasks_deinit(&c.tasks);
 	hw_images_destroy(c.images);
+	free(c.module_loads);
 	hw_jit_destroy(c.jit);
 	vm_clocks_close(c.vm_clocks);
 	hw_bpf_code_destroy(c.bpf_code);

@@ -341,6 +341,7 @@ int capture_put_head(struct capture *c, struct pt_error *e)
 	c->tasks.w = c->w;
 	c->tasks.images = c->images;
 	c->tasks.attr = c->drain.events.sideband_attr;
+	hw_images_origin(c->images, c->drain.events.sideband_attr, sideband_id(&c->ev));
 	if (c->jit)
 		hw_jit_origin(c->jit, c->drain.events.sideband_attr, sideband_id(&c->ev));
 	if (wants_kernel(c))

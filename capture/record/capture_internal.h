@@ -59,6 +59,8 @@ struct capture {
 		uint64_t address, time_ns;
 	} bpf_symbols[CAPTURE_BPF_SYMBOLS];
 	unsigned bpf_symbol_next;
+	struct hw_module_load *module_loads; /* of the round's records */
+	size_t module_load_count, module_load_room;
 
 	/* Of a capture in several containers (--switch-output); state NULL: it is in one. */
 	struct hw_state *state;
@@ -161,6 +163,7 @@ int capture_put_head(struct capture *c, struct pt_error *e);
 /* ---- capture_records.c: hw_drain.on_record ---- */
 
 int capture_on_record(void *capture, const struct hw_record *r, struct pt_error *e);
+int capture_on_records_end(void *capture, struct pt_error *e);
 
 /* ---- capture_run.c ---- */
 

@@ -1,8 +1,10 @@
 /* capture_records.c - what a record needs is written to the container before it: tasks, images. */
 #include "capture/record/capture_internal.h"
+#include "schema/array.h"
 #include "schema/bytes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -101,6 +103,28 @@ static int on_fork(struct capture *c, const struct hw_record *r, struct pt_error
 	return c->drain.jit ? hw_jit_forked(c->drain.jit, child, parent, r->time_ns, e) : 0;
 }
 
+/*
+ * A sample of module:module_load: after its id, its IP if there is one, pid, tid, time and CPU the tracepoint's
+ * own data: 8 bytes of all tracepoints, u32 taints, u32 the name's length and place (__data_loc).
+ */
+static int on_module_load(struct capture *c, const struct hw_record *r, struct pt_error *e)
+{
+	bool ip = c->drain.events.sample_types[r->attr] & PERF_SAMPLE_IP;
+	const uint8_t *p = r->bytes + sizeof r->header + (ip ? 40 : 32), *end = r->bytes + r->header.size;
+	struct hw_module_load load = {.time_ns = r->time_ns};
+
+	if (end - p >= 20 && u32(p) <= (size_t)(end - p) - 4) {
+		uint32_t at = u32(p + 16) & 0xffff, n = u32(p + 16) >> 16;
+
+		if (at <= u32(p) && n <= u32(p) - at && n < sizeof load.name)
+			memcpy(load.name, p + 4 + at, n);
+	}
+	if (pt_array_grow(&c->module_loads, c->module_load_count, &c->module_load_room, e))
+		return -1;
+	c->module_loads[c->module_load_count++] = load;
+	return 0;
+}
+
 static int on_sample(struct capture *c, const struct hw_record *r, struct pt_error *e)
 {
 	struct hw_trigger *trigger = c->o->steering.trigger;
@@ -111,8 +135,25 @@ static int on_sample(struct capture *c, const struct hw_record *r, struct pt_err
 	name = c->ev.attrs[r->attr].name;
 	if (trigger && hw_trigger_sample(trigger, name, r->tid, r->time_ns))
 		c->fire = true;
-	return strcmp(name, "module:module_load") == 0 ? hw_images_rescan_modules(c->images, r->time_ns, e)
-						       : 0;
+	return strcmp(name, "module:module_load") == 0 ? on_module_load(c, r, e) : 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct hw_module_load *x = a, *y = b;
+
+	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+}
+
+int capture_on_records_end(void *arg, struct pt_error *e)
+{
+	struct capture *c = arg;
+	size_t count = c->module_load_count;
+
+	c->module_load_count = 0;
+	if (count > 1)
+		qsort(c->module_loads, count, sizeof *c->module_loads, by_time);
+	return hw_images_modules_loaded(c->images, c->module_loads, count, e);
 }
 
 int capture_on_record(void *arg, const struct hw_record *r, struct pt_error *e)

@@ -152,6 +152,8 @@ struct hw_drain {
 	size_t ring_count;
 	struct hw_drain_events events; /* its arrays are freed by hw_drain_deinit() */
 	hw_record_fn *on_record;
+	/* After all rings' records of a round, before its AUX data; NULL: nobody. 0, or -1. */
+	int (*on_records_end)(void *arg, struct pt_error *e);
 	/* Starts the events of a ring again, from any thread, one at a time; NULL: nobody does. */
 	void (*restart)(void *arg, size_t ring);
 	void *arg;

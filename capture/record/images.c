@@ -4,6 +4,7 @@
 #include "capture/code/kcore.h"
 #include "capture/code/regular_file.h"
 #include "capture/record/ancestors.h"
+#include "capture/record/sample_id.h"
 #include "schema/bytes.h"
 
 #include <fcntl.h>
@@ -33,6 +34,8 @@ struct hw_images {
 	struct hw_images_pending *pending;
 	uint64_t (*now_ns)(const void *arg); /* NULL: not known */
 	const void *now_arg;
+	uint32_t attr; /* of the records that are made here */
+	uint64_t id;
 	uint8_t *vdso_32; /* that of 32-bit programs; NULL: none was read */
 	uint64_t vdso_32_bytes;
 };
@@ -429,7 +432,45 @@ int hw_images_put_kernel_bytes(struct hw_images *im, uint64_t address, const uin
 	return bytes ? ptc_put_image(im->w, &image, e) : 0;
 }
 
-int hw_images_rescan_modules(struct hw_images *im, uint64_t time_ns, struct pt_error *e)
+void hw_images_origin(struct hw_images *im, uint32_t attr, uint64_t id)
 {
-	return hw_kernel_put_new(&im->kernel, im->w, time_ns, e);
+	im->attr = attr;
+	im->id = id;
+}
+
+static int put_unknown(void *arg, uint64_t start, uint64_t end, uint64_t time_ns, struct pt_error *e)
+{
+	const struct hw_images *im = arg;
+	struct {
+		struct perf_event_header header;
+		uint64_t address;
+		uint32_t bytes;
+		uint16_t type, flags;
+		char name[8];
+		struct hw_sample_id sample_id;
+	} r = {.header = {PERF_RECORD_KSYMBOL, PERF_RECORD_MISC_KERNEL, sizeof r},
+	       .address = start,
+	       .type = PERF_RECORD_KSYMBOL_TYPE_OOL,
+	       .flags = PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER,
+	       .name = "module",
+	       .sample_id = {.time_ns = time_ns, .id = im->id}};
+
+	for (; r.address < end; r.address += r.bytes) {
+		r.bytes = end - r.address < UINT32_MAX ? (uint32_t)(end - r.address) : UINT32_MAX;
+		if (ptc_put_sideband(im->w, im->attr, &r, sizeof r, e))
+			return -1;
+	}
+	return 0;
+}
+
+int hw_images_modules_loaded(struct hw_images *im, const struct hw_module_load *loads, size_t count,
+			     struct pt_error *e)
+{
+	const struct hw_module_loads all = {.all = loads,
+					    .count = count,
+					    .now_ns = im->now_ns ? im->now_ns(im->now_arg) : 0,
+					    .unknown = put_unknown,
+					    .arg = im};
+
+	return count ? hw_kernel_put_loaded(&im->kernel, im->w, &all, e) : 0;
 }

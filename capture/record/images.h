@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "capture/code/kcore.h"
 #include "capture/record/jit.h"
 #include "capture/record/own_pokes.h"
 #include "schema/container.h"
@@ -100,7 +101,15 @@ int hw_images_put_kernel_code(struct hw_images *im, uint64_t address, uint64_t b
 int hw_images_put_kernel_bytes(struct hw_images *im, uint64_t address, const uint8_t *code, uint64_t bytes,
 			       uint64_t time_ns, struct pt_error *e);
 
-/* Puts what came into module space since the last look, valid from time_ns, and its symbols. 0, or -1. */
-int hw_images_rescan_modules(struct hw_images *im, uint64_t time_ns, struct pt_error *e);
+/* Of the records that hw_images_modules_loaded() makes: their attr, and the id of one of its events. */
+void hw_images_origin(struct hw_images *im, uint32_t attr, uint64_t id);
+
+/*
+ * Modules were loaded, as these samples say: puts what came into module space since the last look, and its
+ * symbols; what is not there any more is unknown code from the first of them on (hw_kernel_put_loaded()): a
+ * record of KSYMBOL, unregistered. 0, or -1.
+ */
+int hw_images_modules_loaded(struct hw_images *im, const struct hw_module_load *loads, size_t count,
+			     struct pt_error *e);
 
 #endif

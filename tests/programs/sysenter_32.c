@@ -1,6 +1,7 @@
 /*
- * sysenter_32 - a 32-bit program without a library: calls the kernel through the vdso (SYSENTER, on Intel) and by
- * INT 0x80, and loops; with an argument it sleeps for 0.3 s then. gcc -m32 -O1 -static -nostdlib -ffreestanding -fno-pic -no-pie -fno-stack-protector -Wl,-e,start
+ * sysenter_32 - a 32-bit program without a library: calls the kernel through the vdso (SYSENTER, on Intel) and
+ * by INT 0x80, and loops; with an argument it sleeps for 0.3 s then.
+ *     gcc -m32 -O1 -static -nostdlib -ffreestanding -fno-pic -no-pie -fno-stack-protector -Wl,-e,start
  */
 #define AT_SYSINFO 32
 #define NR_EXIT	   1
