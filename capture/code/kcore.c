@@ -593,7 +593,7 @@ int hw_kernel_put_all(struct hw_kernel *k, struct ptc_writer *w, struct pt_error
 		return -1;
 	module_pages_deinit(&k->pages);
 	k->modules.count = 0;
-	if (!k->root[0] && kcore_read_modules(k, &k->modules, e))
+	if (!k->machine_pid && kcore_read_modules(k, &k->modules, e))
 		return -1;
 	if (kcore_find_areas(k, &areas, &count, e) || kcore_put_modules(k, w, areas, count, e)) {
 		free(areas);
@@ -608,7 +608,7 @@ int hw_kernel_put_all(struct hw_kernel *k, struct ptc_writer *w, struct pt_error
 			break;
 		r = hw_kernel_put_range(k, w, areas[i].start, bytes, 0, e);
 	}
-	if (r == 0 && !k->root[0]) /* a guest's is read once */
+	if (r == 0 && !k->machine_pid) /* a guest's is read once */
 		r = kcore_read_pages(k, areas, count, &k->pages, e);
 	free(areas);
 	return r;

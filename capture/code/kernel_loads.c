@@ -89,11 +89,24 @@ static int read_modules(const struct hw_kernel *k, const struct hw_module_loads 
 		fclose(f);
 	if (ret->count)
 		qsort(ret->all, ret->count, sizeof *ret->all, by_start);
-	/* Since Linux 6.4 the size is that of all its areas together: it ends where the next one begins. */
-	for (size_t i = 1; i < ret->count; i++)
-		if (ret->all[i - 1].end > ret->all[i].start)
-			ret->all[i - 1].end = ret->all[i].start;
 	return r;
+}
+
+/*
+ * Since Linux 6.4 the size is that of all areas of a module together, of which the first one is its code: that
+ * ends at a page that is not there, or where the next module begins.
+ */
+static void find_ends(struct hw_kernel_modules *m, const struct module_pages *pages)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		uint64_t at = m->all[i].start & ~(PAGE - 1), end = m->all[i].end;
+
+		if (i + 1 < m->count && end > m->all[i + 1].start)
+			end = m->all[i + 1].start;
+		while (at < end && module_pages_find(pages, at))
+			at += PAGE;
+		m->all[i].end = at < end ? at : end;
+	}
 }
 
 int kcore_read_modules(const struct hw_kernel *k, struct hw_kernel_modules *ret, struct pt_error *e)
@@ -236,6 +249,7 @@ int hw_kernel_put_loaded(struct hw_kernel *k, struct ptc_writer *w, const struct
 		r = kcore_find_areas(k, &areas, &count, e);
 	if (r == 0)
 		r = kcore_read_pages(k, areas, count, &l.now, e);
+	find_ends(&l.modules, &l.now);
 	if (r == 0)
 		r = put_gone(&l, e) || put_present(&l, e) ? -1 : 0;
 	/* Once for all of them: kallsyms takes its time. */
