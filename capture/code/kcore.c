@@ -512,8 +512,9 @@ int kcore_put_modules(const struct hw_kernel *k, struct ptc_writer *w, const str
 }
 
 /*
- * A line of kallsyms: "ffffffffc0000000 t name\t[module]", whose texts end with NULs then; module "": the
- * kernel's. (sscanf() takes three times as long for the 200,000 lines.)
+ * A line of kallsyms: "ffffffffc0000000 t name\t[module]". Its texts end with NULs then; module "": the
+ * kernel's.
+ * (sscanf() takes nearly three times as long, and there are more than 100,000 lines.)
  */
 static bool parse_symbol(char *line, uint64_t *ret_value, char *ret_type, char **ret_name, char **ret_module)
 {
@@ -529,8 +530,7 @@ static bool parse_symbol(char *line, uint64_t *ret_value, char *ret_type, char *
 	if (**ret_module)
 		++*ret_module;
 	(*ret_module)[strcspn(*ret_module, "]\n")] = 0;
-	if (*end) /* (At the end of a line without a module it is that module's, too.) */
-		*end = 0;
+	*end = 0;
 	return end > *ret_name;
 }
 

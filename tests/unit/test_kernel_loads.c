@@ -1,7 +1,7 @@
 /*
  * test_kernel_loads.c - modules that are loaded while the kernel is recorded (hw_kernel_put_loaded(),
- * capture/code/kcore.h): which code is put as valid from when, and what is unknown from when. The kernel's files
- * are the test's, below a folder.
+ * capture/code/kcore.h): which code is put as valid from when, and what is unknown from when. The kernel's
+ * files are the test's, below a folder.
  */
 #include "capture/code/kcore.h"
 #include "tests/unit/check.h"
