@@ -209,15 +209,23 @@ static int put_piece(struct ptc_writer *w, struct ptc_image *image, uint64_t add
 	return r;
 }
 
-int hw_kernel_put_range(struct hw_kernel *k, struct ptc_writer *w, uint64_t address, uint64_t bytes,
-			uint64_t time_ns, struct pt_error *e)
+int kcore_put_bytes(const struct hw_kernel *k, struct ptc_writer *w, uint64_t address, const uint8_t *bytes,
+		    size_t n, uint64_t time_ns, struct pt_error *e)
 {
 	struct ptc_image image = {.kind = PTC_IMAGE_MEMORY,
 				  .machine_pid = k->machine_pid,
 				  .pid = PTC_ANY_PID,
 				  .time_ns = time_ns,
 				  .name = NAME,
-				  .name_bytes = sizeof NAME - 1};
+				  .name_bytes = sizeof NAME - 1,
+				  .bytes = bytes};
+
+	return put_piece(w, &image, address, n, e);
+}
+
+int hw_kernel_put_range(struct hw_kernel *k, struct ptc_writer *w, uint64_t address, uint64_t bytes,
+			uint64_t time_ns, struct pt_error *e)
+{
 	uint8_t *buffer;
 	uint64_t done = 0;
 	int r = 0;
@@ -227,7 +235,6 @@ int hw_kernel_put_range(struct hw_kernel *k, struct ptc_writer *w, uint64_t addr
 	buffer = malloc(PIECE);
 	if (!buffer)
 		return pt_fail_no_memory(e, "the kernel's code");
-	image.bytes = buffer;
 	while (r == 0 && done < bytes) {
 		size_t n = bytes - done < PIECE ? bytes - done : PIECE,
 		       got = kcore_read(k, address + done, buffer, n);
@@ -241,7 +248,7 @@ int hw_kernel_put_range(struct hw_kernel *k, struct ptc_writer *w, uint64_t addr
 		}
 		if (time_ns == 0 && k->undo)
 			k->undo(k->undo_arg, address + done, buffer, got);
-		r = put_piece(w, &image, address + done, got, e);
+		r = kcore_put_bytes(k, w, address + done, buffer, got, time_ns, e);
 		done += got;
 	}
 	free(buffer);

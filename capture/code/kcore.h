@@ -74,15 +74,15 @@ int hw_kernel_put_range(struct hw_kernel *k, struct ptc_writer *w, uint64_t addr
 
 /*
  * Modules were loaded since the last look: puts what has come into module space or changed there. A module's
- * code is valid from its own load on. Of other code it is not known what came when: it is valid from now_ns on
- * (where a single module was loaded, from that load on; where now_ns is 0, not known, from the last one). What
- * was in its place, or is gone, is unknown from the first load on: unknown() is called with it, before the code
- * that is there now is put. Symbols of what is new are put, too. In kernel_loads.c.
+ * code is valid from its own load on, if it was there while it was read. Of other code it is not known what
+ * came when: it is valid from when it has been read (where now_ns() is 0, not known, from the last load on).
+ * What was in its place, or is gone, is unknown from the first load on: unknown() is called with it, before the
+ * code that is there now is put. Symbols of what is new are put, too. In kernel_loads.c.
  */
 struct hw_module_loads {
 	const struct hw_module_load *all; /* one at least, in order of time */
 	size_t count;
-	uint64_t now_ns; /* perf's clock, before the call */
+	uint64_t (*now_ns)(const void *arg); /* perf's clock */
 	int (*unknown)(void *arg, uint64_t start, uint64_t end, uint64_t time_ns, struct pt_error *e);
 	void *arg;
 };

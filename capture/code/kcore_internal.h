@@ -8,6 +8,10 @@
 
 /* n bytes, or as many as there are: zeros where no page is. From a page's beginning. */
 size_t kcore_read(const struct hw_kernel *k, uint64_t address, uint8_t *to, size_t n);
+/* n bytes of code that were read, from a page's beginning on, as valid from time_ns. 0, or -1: the writer's
+ * errors. */
+int kcore_put_bytes(const struct hw_kernel *k, struct ptc_writer *w, uint64_t address, const uint8_t *bytes,
+		    size_t n, uint64_t time_ns, struct pt_error *e);
 /* Whether a page has no code: it is all zeros, or all INT3. */
 bool kcore_page_is_unused(const uint8_t *page);
 

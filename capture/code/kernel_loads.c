@@ -2,9 +2,10 @@
  * kernel_loads.c - what modules that were loaded have changed in module space, by its pages: see kcore.h,
  * hw_kernel_put_loaded().
  *
- * When they are read a load is some time past, and others may have followed: a module's initialization has
- * been freed, another module lies where it was. So only a page of a module is what that module's load has
- * put there. What is patched in modules that stay is in TEXT_POKE records.
+ * When they are read a load is some time past, and others may have followed, and may follow meanwhile: a
+ * module's initialization has been freed, another module lies where it was. So only a page of a module that was
+ * there before and after it was read is what that module's load has put there. What is patched in modules that
+ * stay is in TEXT_POKE records.
  */
 #include "capture/code/kcore_internal.h"
 #include "schema/array.h"
@@ -14,8 +15,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define PAGE  ((uint64_t)4096)
-#define PIECE ((size_t)1 << 20)
+#define PAGE	  ((uint64_t)4096)
+#define PIECE	  ((size_t)1 << 20)
+
+#define NOT_KNOWN 0 /* a hash that a page has by chance only */
 
 int kcore_read_pages(const struct hw_kernel *k, const struct hw_kernel_area *areas, size_t count,
 		     struct module_pages *ret, struct pt_error *e)
@@ -114,6 +117,14 @@ int kcore_read_modules(const struct hw_kernel *k, struct hw_kernel_modules *ret,
 	return read_modules(k, NULL, ret, e);
 }
 
+static bool is_among(const struct hw_kernel_module *m, const struct hw_kernel_modules *all)
+{
+	for (size_t i = 0; i < all->count; i++)
+		if (all->all[i].start == m->start && all->all[i].identity == m->identity)
+			return true;
+	return false;
+}
+
 /* The module whose page it is; NULL: none's. */
 static const struct hw_kernel_module *module_at(const struct hw_kernel_modules *m, uint64_t address)
 {
@@ -146,6 +157,7 @@ struct look {
 	const struct hw_module_loads *loads;
 	struct hw_kernel_modules modules;
 	struct module_pages now;
+	uint64_t read_ns;	      /* when that was read; 0: not known */
 	struct hw_kernel_area *fresh; /* what is put */
 	size_t fresh_count, fresh_room;
 };
@@ -166,19 +178,46 @@ static struct fate fate_of(const struct look *l, const struct module_page *page)
 {
 	const struct module_page *before = module_pages_find(&l->k->pages, page->address);
 	const struct hw_kernel_module *m = module_at(&l->modules, page->address);
-	bool single = l->loads->count == 1;
 	struct fate f = {.put = true, .unknown = before};
 
 	/* (A page of no module that is the same has been there all the time.) */
 	if (before && (m ? remains(l->k, m) : before->hash == page->hash))
 		return (struct fate){0};
-	if (m)
+	if (m && m->loaded_ns)
 		f.from_ns = m->loaded_ns;
-	else if (single)
-		f.from_ns = l->loads->all[0].time_ns;
-	if (!f.from_ns)
-		f.from_ns = l->loads->now_ns ? l->loads->now_ns : l->loads->all[l->loads->count - 1].time_ns;
+	else
+		f.from_ns = l->read_ns ? l->read_ns : l->loads->all[l->loads->count - 1].time_ns;
 	return f;
+}
+
+/* Reads n bytes of pages once more, to `to`. What is not as it was is left out, and new at the next look. */
+static void read_again(struct look *l, uint64_t start, uint8_t *to, size_t n)
+{
+	size_t got = kcore_read(l->k, start, to, n);
+
+	memset(to + got, 0, n - got);
+	for (size_t at = 0; at < n; at += PAGE) {
+		struct module_page *known = module_pages_find(&l->now, start + at);
+
+		if (module_page_hash(to + at) == known->hash)
+			continue;
+		memset(to + at, 0, PAGE);
+		known->hash = NOT_KNOWN;
+	}
+}
+
+static int put_pages(struct look *l, uint64_t start, uint64_t end, uint64_t from_ns, struct pt_error *e)
+{
+	uint8_t *buffer = malloc(PIECE);
+	int r = buffer ? 0 : pt_fail_no_memory(e, "the kernel's code");
+
+	for (size_t n = 0; r == 0 && start < end; start += n) {
+		n = end - start < PIECE ? end - start : PIECE;
+		read_again(l, start, buffer, n);
+		r = kcore_put_bytes(l->k, l->w, start, buffer, n, from_ns, e);
+	}
+	free(buffer);
+	return r;
 }
 
 /* [start, end), pages of one fate. */
@@ -191,7 +230,7 @@ static int apply(struct look *l, uint64_t start, uint64_t end, const struct fate
 	if (pt_array_grow(&l->fresh, l->fresh_count, &l->fresh_room, e))
 		return -1;
 	l->fresh[l->fresh_count++] = (struct hw_kernel_area){start, end, 0};
-	return hw_kernel_put_range(l->k, l->w, start, end - start, f->from_ns, e);
+	return put_pages(l, start, end, f->from_ns, e);
 }
 
 static int put_present(struct look *l, struct pt_error *e)
@@ -233,23 +272,70 @@ static int put_gone(struct look *l, struct pt_error *e)
 	return 0;
 }
 
+/* Forgets the pages of modules that were not there all the time while they were read. */
+static void leave_out(struct look *l, const struct hw_kernel_modules *some,
+		      const struct hw_kernel_modules *others)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->now.count; i++) {
+		const struct hw_kernel_module *m = module_at(some, l->now.all[i].address);
+
+		if (!m || is_among(m, others))
+			l->now.all[n++] = l->now.all[i];
+	}
+	l->now.count = n;
+}
+
+/* What is there, and whose it is: modules before and after their pages. */
+static int read_all(struct look *l, struct pt_error *e)
+{
+	struct hw_kernel_modules before = {0};
+	struct hw_kernel_area *areas = NULL;
+	size_t count = 0, n = 0;
+	int r = read_modules(l->k, NULL, &before, e);
+
+	if (r == 0)
+		r = kcore_find_areas(l->k, &areas, &count, e);
+	if (r == 0)
+		r = kcore_read_pages(l->k, areas, count, &l->now, e);
+	if (r == 0)
+		r = read_modules(l->k, l->loads, &l->modules, e);
+	free(areas);
+	if (r == 0) {
+		l->read_ns = l->loads->now_ns(l->loads->arg);
+		find_ends(&before, &l->now);
+		find_ends(&l->modules, &l->now);
+		leave_out(l, &before, &l->modules);
+		leave_out(l, &l->modules, &before);
+		for (size_t i = 0; i < l->modules.count; i++)
+			if (is_among(&l->modules.all[i], &before))
+				l->modules.all[n++] = l->modules.all[i];
+		l->modules.count = n;
+	}
+	free(before.all);
+	return r;
+}
+
+static void forget_not_known(struct module_pages *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->count; i++)
+		if (p->all[i].hash != NOT_KNOWN)
+			p->all[n++] = p->all[i];
+	p->count = n;
+}
+
 int hw_kernel_put_loaded(struct hw_kernel *k, struct ptc_writer *w, const struct hw_module_loads *loads,
 			 struct pt_error *e)
 {
 	struct look l = {.k = k, .w = w, .loads = loads};
-	struct hw_kernel_area *areas = NULL;
-	size_t count = 0;
 	int r;
 
 	if (k->kcore < 0)
 		return 0;
-	/* Modules before their pages: what comes in between is new at the next look. */
-	r = read_modules(k, loads, &l.modules, e);
-	if (r == 0)
-		r = kcore_find_areas(k, &areas, &count, e);
-	if (r == 0)
-		r = kcore_read_pages(k, areas, count, &l.now, e);
-	find_ends(&l.modules, &l.now);
+	r = read_all(&l, e);
 	if (r == 0)
 		r = put_gone(&l, e) || put_present(&l, e) ? -1 : 0;
 	/* Once for all of them: kallsyms takes its time. */
@@ -258,9 +344,9 @@ int hw_kernel_put_loaded(struct hw_kernel *k, struct ptc_writer *w, const struct
 			    kcore_put_modules(k, w, l.fresh, l.fresh_count, e)
 			? -1
 			: 0;
-	free(areas);
 	free(l.fresh);
 	module_pages_deinit(&k->pages);
+	forget_not_known(&l.now);
 	k->pages = l.now;
 	free(k->modules.all);
 	k->modules = l.modules;

@@ -14,7 +14,7 @@ void module_pages_deinit(struct module_pages *p)
 	*p = (struct module_pages){0};
 }
 
-static uint64_t hash_of(const uint8_t *page)
+uint64_t module_page_hash(const uint8_t *page)
 {
 	uint64_t hash = 0;
 
@@ -31,7 +31,7 @@ int module_pages_add(struct module_pages *p, uint64_t address, const uint8_t *pa
 {
 	if (pt_array_grow(&p->all, p->count, &p->room, e))
 		return -1;
-	p->all[p->count++] = (struct module_page){address, hash_of(page)};
+	p->all[p->count++] = (struct module_page){address, module_page_hash(page)};
 	return 0;
 }
 
@@ -54,7 +54,7 @@ void module_pages_sort(struct module_pages *p)
 	p->count = n;
 }
 
-const struct module_page *module_pages_find(const struct module_pages *p, uint64_t address)
+struct module_page *module_pages_find(const struct module_pages *p, uint64_t address)
 {
 	const struct module_page key = {.address = address};
 

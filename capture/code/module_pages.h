@@ -21,10 +21,11 @@ struct module_pages {
 };
 
 void module_pages_deinit(struct module_pages *p); /* it is empty then */
+uint64_t module_page_hash(const uint8_t *page);
 /* Adds a page of 4096 bytes, in any order. 0, or -1: PT_ERR_NO_MEMORY. */
 int module_pages_add(struct module_pages *p, uint64_t address, const uint8_t *page, struct pt_error *e);
 void module_pages_sort(struct module_pages *p);
 /* NULL: it is not among them. */
-const struct module_page *module_pages_find(const struct module_pages *p, uint64_t address);
+struct module_page *module_pages_find(const struct module_pages *p, uint64_t address);
 
 #endif

@@ -463,14 +463,18 @@ static int put_unknown(void *arg, uint64_t start, uint64_t end, uint64_t time_ns
 	return 0;
 }
 
+static uint64_t now_ns(const void *arg)
+{
+	const struct hw_images *im = arg;
+
+	return im->now_ns ? im->now_ns(im->now_arg) : 0;
+}
+
 int hw_images_modules_loaded(struct hw_images *im, const struct hw_module_load *loads, size_t count,
 			     struct pt_error *e)
 {
-	const struct hw_module_loads all = {.all = loads,
-					    .count = count,
-					    .now_ns = im->now_ns ? im->now_ns(im->now_arg) : 0,
-					    .unknown = put_unknown,
-					    .arg = im};
+	const struct hw_module_loads all = {
+	    .all = loads, .count = count, .now_ns = now_ns, .unknown = put_unknown, .arg = im};
 
 	return count ? hw_kernel_put_loaded(&im->kernel, im->w, &all, e) : 0;
 }

@@ -24,8 +24,8 @@ EOS
 cat >"$host/run.sh" <<'EOS'
 #!/bin/sh
 cd /host/out || exit 1
-pt-capture -o probes.ptc -z -7 -m 1M,64M -e intel_pt/psb_period=4/k -a -- sh /host/changes >probes.out 2>probes.err || exit 1
+pt-capture -o probes.ptc -m 1M,32M -e intel_pt/psb_period=4/ -- sh /host/changes >probes.out 2>probes.err || exit 1
 EOS
 box -c 2
 cat "$out"/*.out "$out"/*.err
-pieces "probes" 2 "$out/probes.ptc" k
+pieces "probes" 2 "$out/probes.ptc" uk
