@@ -6,8 +6,8 @@
 source tests/common.bash
 source tests/ptbox.bash
 mkdir -p "$host/rootfs/usr/bin" "$host/rootfs/usr/lib/m"
-gcc -O1 -g -o "$host/rootfs/usr/bin/mappings" tests/programs/mappings.c || exit 1
-gcc -O1 -g -static -o "$host/rootfs/usr/bin/mappings-static" tests/programs/mappings.c 2>/dev/null || exit 1
+gcc -O1 -g -o "$host/rootfs/usr/bin/mappings" tests/ptbox/mappings.c || exit 1
+gcc -O1 -g -static -o "$host/rootfs/usr/bin/mappings-static" tests/ptbox/mappings.c 2>/dev/null || exit 1
 for f in a:3 b:7; do
 	printf '%s\n' "__attribute__((section(\".text.first\"))) unsigned run(unsigned n) { unsigned s = 1; for (unsigned i = 0; i < n % 9 + 1; i++)" \
 		" if ((i ^ n) % ${f#*:}) s += i * ${f#*:}; else s ^= n; return s; }" >"$tmp/code.c"

@@ -5,9 +5,9 @@
 # timeout: 1200
 source tests/common.bash
 source tests/ptbox.bash
-gcc -O1 -g -static -no-pie -o "$host/bin/modes" tests/programs/modes.c || exit 1
+gcc -O1 -g -static -no-pie -o "$host/bin/modes" tests/ptbox/modes.c || exit 1
 gcc -m32 -O1 -g -static -nostdlib -ffreestanding -fno-pic -no-pie -fno-stack-protector -Wl,-e,start \
-	-o "$host/bin/sysenter_32" tests/programs/sysenter_32.c || exit 1
+	-o "$host/bin/sysenter_32" tests/ptbox/sysenter_32.c || exit 1
 cat >"$host/all.sh" <<'EOS'
 modes far 300
 modes vsyscall 50
