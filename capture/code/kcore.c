@@ -246,6 +246,10 @@ int hw_kernel_put_range(struct hw_kernel *k, struct ptc_writer *w, uint64_t addr
 			done = next < address + bytes ? next - address : bytes;
 			continue;
 		}
+		if (k->collect && kcore_collect_pages(k->collect, address + done, buffer, got, e)) {
+			r = -1;
+			break;
+		}
 		if (time_ns == 0 && k->undo)
 			k->undo(k->undo_arg, address + done, buffer, got);
 		r = kcore_put_bytes(k, w, address + done, buffer, got, time_ns, e);
@@ -606,6 +610,7 @@ int hw_kernel_put_all(struct hw_kernel *k, struct ptc_writer *w, struct pt_error
 		free(areas);
 		return -1;
 	}
+	k->collect = k->machine_pid ? NULL : &k->pages; /* a guest's is read once */
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		uint64_t bytes = areas[i].end - areas[i].start;
 
@@ -615,8 +620,8 @@ int hw_kernel_put_all(struct hw_kernel *k, struct ptc_writer *w, struct pt_error
 			break;
 		r = hw_kernel_put_range(k, w, areas[i].start, bytes, 0, e);
 	}
-	if (r == 0 && !k->machine_pid) /* a guest's is read once */
-		r = kcore_read_pages(k, areas, count, &k->pages, e);
+	k->collect = NULL;
+	module_pages_sort(&k->pages);
 	free(areas);
 	return r;
 }

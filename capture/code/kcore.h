@@ -54,6 +54,7 @@ struct hw_kernel {
 	/* Of module space, as of the last look. */
 	struct module_pages pages;
 	struct hw_kernel_modules modules;
+	struct module_pages *collect; /* while they are put the first time: gets what is read; else NULL */
 	uint64_t text_start, text_end;
 	/* Makes what was read what it was when time began (a time_ns of 0); NULL: it is. */
 	void (*undo)(const void *arg, uint64_t address, uint8_t *bytes, size_t n);

@@ -31,8 +31,8 @@ int kcore_put_modules(const struct hw_kernel *k, struct ptc_writer *w, const str
 
 /* The modules that are there. 0, or -1: PT_ERR_NO_MEMORY. In kernel_loads.c. */
 int kcore_read_modules(const struct hw_kernel *k, struct hw_kernel_modules *ret, struct pt_error *e);
-/* What the areas' pages hold. 0, or -1: PT_ERR_NO_MEMORY. In kernel_loads.c. */
-int kcore_read_pages(const struct hw_kernel *k, const struct hw_kernel_area *areas, size_t count,
-		     struct module_pages *ret, struct pt_error *e);
+/* Adds the pages among n bytes that have code, from a page's beginning on. 0, or -1: PT_ERR_NO_MEMORY. */
+int kcore_collect_pages(struct module_pages *to, uint64_t address, const uint8_t *bytes, size_t n,
+			struct pt_error *e);
 
 #endif

@@ -20,8 +20,20 @@
 
 #define NOT_KNOWN 0 /* a hash that a page has by chance only */
 
-int kcore_read_pages(const struct hw_kernel *k, const struct hw_kernel_area *areas, size_t count,
-		     struct module_pages *ret, struct pt_error *e)
+int kcore_collect_pages(struct module_pages *to, uint64_t address, const uint8_t *bytes, size_t n,
+			struct pt_error *e)
+{
+	int r = 0;
+
+	for (size_t at = 0; r == 0 && at + PAGE <= n; at += PAGE)
+		if (!kcore_page_is_unused(bytes + at))
+			r = module_pages_add(to, address + at, bytes + at, e);
+	return r;
+}
+
+/* What the areas' pages hold. 0, or -1: PT_ERR_NO_MEMORY. */
+static int read_pages(const struct hw_kernel *k, const struct hw_kernel_area *areas, size_t count,
+		      struct module_pages *ret, struct pt_error *e)
 {
 	uint8_t *buffer = malloc(PIECE);
 	int r = buffer ? 0 : pt_fail_no_memory(e, "the kernel's code");
@@ -36,9 +48,7 @@ int kcore_read_pages(const struct hw_kernel *k, const struct hw_kernel_area *are
 
 			if (!got)
 				break;
-			for (size_t p = 0; r == 0 && p < got; p += PAGE)
-				if (!kcore_page_is_unused(buffer + p))
-					r = module_pages_add(ret, at + p, buffer + p, e);
+			r = kcore_collect_pages(ret, at, buffer, got, e);
 			at += got;
 		}
 	}
@@ -298,7 +308,7 @@ static int read_all(struct look *l, struct pt_error *e)
 	if (r == 0)
 		r = kcore_find_areas(l->k, &areas, &count, e);
 	if (r == 0)
-		r = kcore_read_pages(l->k, areas, count, &l->now, e);
+		r = read_pages(l->k, areas, count, &l->now, e);
 	if (r == 0)
 		r = read_modules(l->k, l->loads, &l->modules, e);
 	free(areas);
