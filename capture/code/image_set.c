@@ -167,7 +167,11 @@ static int add_raw(struct image_set *s, struct known *k, const struct elf_source
 	struct elf_segment bytes = {r.start, r.start, r.end - r.start, 0};
 	int ret;
 
-	if (r.start == r.end || has_range(k, &r))
+	if (r.start == r.end) {
+		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: it ends before what is mapped", src->path);
+		return IMAGE_SET_SKIPPED;
+	}
+	if (has_range(k, &r))
 		return IMAGE_SET_DONE;
 	if (bytes.file_bytes > IMAGE_RAW_BYTES_MAX) {
 		pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,

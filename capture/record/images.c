@@ -86,7 +86,7 @@ void hw_images_pending(struct hw_images *im, struct hw_images_pending *p)
 	im->pending = p;
 }
 
-void hw_images_put(struct hw_images *im, const struct hw_images_pending *p)
+void hw_images_pending_end(struct hw_images *im, const struct hw_images_pending *p)
 {
 	im->pending = p->outer;
 }

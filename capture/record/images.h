@@ -43,7 +43,7 @@ void hw_images_clock(struct hw_images *im, uint64_t (*now_ns)(const void *arg), 
 /*
  * Who gave records to hw_images_mapping() and has not put all of them into the container. put() does: it is
  * called before another image gets the name of one of them (image_set_on_change()). It returns 0, or -1.
- * From _pending() to _put() they are the caller's, the last ones first; all of them are called.
+ * From _pending() to _pending_end() they are the caller's, the last ones first; all of them are called.
  */
 struct hw_images_pending {
 	int (*put)(void *arg, struct pt_error *e);
@@ -51,7 +51,7 @@ struct hw_images_pending {
 	struct hw_images_pending *outer; /* set by hw_images_pending() */
 };
 void hw_images_pending(struct hw_images *im, struct hw_images_pending *p);
-void hw_images_put(struct hw_images *im, const struct hw_images_pending *p);
+void hw_images_pending_end(struct hw_images *im, const struct hw_images_pending *p);
 
 /* A process began another one, whose files are looked for in its root directory, too. */
 void hw_images_forked(struct hw_images *im, int32_t child, int32_t parent);

@@ -43,6 +43,6 @@ int hw_mapping_records_put(struct hw_images *images, const struct hw_mapping_rec
 		if (h.type == PERF_RECORD_MMAP2)
 			ret = put_image(images, r, r->bytes + p.to, e);
 	}
-	hw_images_put(images, &pending);
+	hw_images_pending_end(images, &pending);
 	return ret ? -1 : put(&p, e);
 }

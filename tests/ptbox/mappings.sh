@@ -15,35 +15,8 @@ for f in a:3 b:7; do
 		objcopy -O binary -j .text.first "$tmp/code.o" "$host/rootfs/usr/lib/m/${f%:*}.bin" &&
 		gcc -shared -O1 -fPIC -o "$host/rootfs/usr/lib/m/${f%:*}.so" "$tmp/code.c" || exit 1
 done
-cat >"$tmp/32.c" <<'EOS'
-static long sys(long nr, long a, long b, long c)
-{
-	long r;
-
-	__asm__ volatile("int $0x80" : "=a"(r) : "a"(nr), "b"(a), "c"(b), "d"(c) : "memory");
-	return r;
-}
-static __attribute__((noinline)) unsigned own(unsigned n)
-{
-	unsigned s = 0;
-
-	for (unsigned i = 0; i <= n % 16; i++)
-		s = i % 3 ? s * 5 + n : s + (i ^ n);
-	return s;
-}
-void start(void)
-{
-	unsigned s = 0;
-
-	for (unsigned i = 0; i < 200; i++) {
-		s += own(i);
-		if (i % 20 == 0)
-			sys(20, 0, 0, 0);
-	}
-	sys(1, s == 0, 0, 0);
-}
-EOS
-gcc -m32 -O1 -g -static -nostdlib -ffreestanding -fno-pic -no-pie -fno-stack-protector -Wl,-e,start -o "$host/rootfs/usr/bin/program32" "$tmp/32.c" || exit 1
+gcc -m32 -O1 -g -static -nostdlib -ffreestanding -fno-pic -no-pie -fno-stack-protector -Wl,-e,start \
+	-o "$host/rootfs/usr/bin/sysenter_32" tests/ptbox/sysenter_32.c || exit 1
 programs dash
 sym=$(nm "$host/rootfs/usr/bin/mappings-static" | awk '$3 == "own" { print $1 }')
 base=$(readelf -lW "$host/rootfs/usr/bin/mappings-static" | awk '$1 == "LOAD" && /R E/ { print $3, $2 }')
@@ -62,7 +35,7 @@ mappings over a.bin b.bin
 mappings dl /usr/lib/m/a.so /usr/lib/m/b.so
 mappings coroutine
 mappings shared
-program32
+sysenter_32
 # One path, another file: replaced, then seen in a mount namespace only.
 cp /usr/bin/mappings-static /usr/bin/replaced
 replaced loop 30
@@ -102,7 +75,6 @@ cat >"$host/run.sh" <<'EOS'
 #!/bin/sh
 cd /host/out || exit 1
 pt-capture -o user.ptc -m 1M,32M -e intel_pt/psb_period=1/u -a -- sh /host/all.sh >user.out 2>user.err || exit 1
-cp -r /usr/lib/m /tmp/m
 pt-capture -o all.ptc -m 1M,32M -e cyc,psb_period=1 -a -- sh /host/all.sh >all.out 2>all.err || exit 1
 EOS
 box -c 2
@@ -112,7 +84,7 @@ pieces "user space and kernel" 2 "$out/all.ptc" uk
 "$PT_BIN/pt-decode" -q --detail sums "$out/user.ptc" 2>/dev/null | "$PT_BIN/pt-load" -q "$tmp/m.db"
 "$PT_BIN/pt-query" "$tmp/m.db" --format csv --sql "SELECT dso, sum(branches) FROM functions GROUP BY dso" |
 	tr -d '\r' >"$tmp/files"
-for f in lib/m/a.bin lib/m/b.bin lib/m/a.so bin/replaced bin/program32; do
+for f in lib/m/a.bin lib/m/b.bin lib/m/a.so bin/replaced bin/sysenter_32; do
 	n=$(sed -n "s|^/usr/$f,||p" "$tmp/files")
 	check "$f: ${n:-no} branches" test "${n:-0}" -gt 100
 done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A kernel that is patched while it is traced: kprobes (breakpoints, then jumps), return probes, modules that take each
 # other's place, and that are gone before their code is read. Each piece between the gaps that are reported is what the
-# machine did, and most of it is there.
+# machine did.
 # timeout: 1200
 source tests/common.bash
 source tests/ptbox.bash
