@@ -51,7 +51,8 @@ int pt_seekable_read(struct pt_seekable *s, void *to, size_t n, uint64_t offset,
 struct pt_seekable_options {
 	int level;	  /* zstd's, 1 to PT_SEEKABLE_LEVEL_MAX */
 	unsigned threads; /* that may work, the caller's is one. What is written is the same */
-	/* Asked by the caller's thread now and then; true: it fails with PT_ERR_REFUSED. NULL: nothing is. */
+	/* Asked by the caller's thread after its frames and before the file is complete; true: it fails with
+	 * PT_ERR_REFUSED. NULL: nothing is. */
 	bool (*interrupted)(void *arg);
 	void *arg;
 };

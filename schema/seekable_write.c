@@ -130,6 +130,14 @@ static void write_frame(struct packing *w, const struct packer *p, uint32_t fram
 	pthread_cond_broadcast(&w->turn_changed);
 }
 
+static bool interrupted(const struct pt_seekable_options *options, struct pt_error *e)
+{
+	if (!options->interrupted || !options->interrupted(options->arg))
+		return false;
+	pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "interrupted");
+	return true;
+}
+
 /* Frames until none is left, or it fails. options: the caller's thread's; NULL in another. */
 static void pack_frames(struct packing *w, const struct pt_seekable_options *options)
 {
@@ -146,10 +154,8 @@ static void pack_frames(struct packing *w, const struct pt_seekable_options *opt
 
 		pthread_mutex_unlock(&w->lock);
 		packed = pack(w, &p, frame, &e);
-		if (packed && options && options->interrupted && options->interrupted(options->arg)) {
-			pt_fail(&e, PT_ERR_REFUSED, PT_NO_OFFSET, "interrupted");
+		if (packed && options && interrupted(options, &e))
 			packed = 0;
-		}
 		pthread_mutex_lock(&w->lock);
 		if (packed)
 			write_frame(w, &p, frame, packed);
@@ -228,7 +234,8 @@ int pt_seekable_write(int to, int from, uint64_t bytes, const struct pt_seekable
 	pthread_mutex_destroy(&w.lock);
 	if (w.failed && e)
 		*e = w.error;
-	else if (!w.failed && write_table(&w, e))
+	/* Asked here too: other threads may have packed all frames. */
+	else if (!w.failed && (interrupted(options, e) || write_table(&w, e)))
 		w.failed = true;
 	free(w.entries);
 	return w.failed ? -1 : 0;
