@@ -17,6 +17,7 @@ static void report_error(struct pt_flow *f, const struct pt_flow_error *error)
 	pt_flow_end_slice(f);
 	pt_flow_deliver(f);
 	f->output->error(f->output_arg, f, error);
+	pt_flow_stop_recording(f); /* a memo would hide the error when the same packets come again */
 	f->at.position = 0;
 	f->tnt.n = 0;
 	f->evds = 0;
