@@ -127,7 +127,7 @@ static void print_images(const struct info *i)
 			printf(", guest of pid %d", m->machine_pid);
 		if (m->pid >= 0)
 			printf(", pid %d", m->pid);
-		if (m->bytes)
+		if (m->bytes || m->symbols) /* (a kernel's module has symbols alone) */
 			printf("): %" PRIu64 " bytes, %" PRIu64 " symbols", m->bytes, m->symbols);
 		else
 			printf("): not read");
