@@ -184,19 +184,6 @@ static int find_processes(const struct hw_list *tids, struct hw_list *ret, struc
 	return 0;
 }
 
-/* The target's tasks; of all tasks only when they are seen (tasks.h). */
-static int put_tasks(struct capture *c, const struct hw_list *pids, const struct hw_record_origin *origin,
-		     struct pt_error *e)
-{
-	bool all = c->o->target.system_wide;
-
-	if (!all && !c->tids.count)
-		return 0;
-	if (hw_tasks_read(&c->tasks, all ? NULL : pids, origin, spill, c, e))
-		return -1;
-	return all ? 0 : hw_tasks_put_all(&c->tasks, e);
-}
-
 /* Records of what is there already, also for the next containers. */
 static int put_records(struct capture *c, const struct hw_bytes *b, struct pt_error *e)
 {
@@ -234,27 +221,42 @@ static int put_cgroups(struct capture *c, const struct hw_record_origin *origin,
 	return ret;
 }
 
-/*
- * What runs already. Events that report changes count by now, so what is read here is no older than they are.
- */
-static int put_running(struct capture *c, struct pt_error *e)
-{
-	uint64_t id = sideband_id(&c->ev);
-	struct hw_record_origin now = {capture_now_ns(c), id};
-	struct hw_list pids = {0};
-	int ret = -1;
+/* What runs already. */
+struct running {
+	struct hw_record_origin read; /* when it was */
+	struct hw_list pids;	      /* of the target's threads */
+};
 
-	if (c->o->events.cgroups && put_cgroups(c, &now, e))
-		goto out;
-	if (find_processes(&c->tids, &pids, e) || put_tasks(c, &pids, &now, e))
-		goto out;
-	if (!c->o->target.system_wide && c->ev.rings[0].all_switches &&
-	    ((c->child.pid && hw_list_add(&pids, c->child.pid, e)) || put_other_names(c, &pids, id, e)))
-		goto out;
-	ret = 0;
-out:
-	hw_list_deinit(&pids);
-	return ret;
+/*
+ * Events that report changes count by now, so what is read here is no older than they are. What ends before it
+ * is read is not known: it is read before all else.
+ */
+static int read_running(struct capture *c, struct running *ret, struct pt_error *e)
+{
+	bool all = c->o->target.system_wide;
+
+	ret->read = (struct hw_record_origin){capture_now_ns(c), sideband_id(&c->ev)};
+	if (find_processes(&c->tids, &ret->pids, e))
+		return -1;
+	if (!all && !c->tids.count)
+		return 0;
+	return hw_tasks_read(&c->tasks, all ? NULL : &ret->pids, &ret->read, spill, c, e);
+}
+
+/* Puts it; of all tasks each when it is seen (tasks.h). */
+static int put_running(struct capture *c, struct running *r, struct pt_error *e)
+{
+	bool all = c->o->target.system_wide;
+
+	if (c->o->events.cgroups && put_cgroups(c, &r->read, e))
+		return -1;
+	if (!all && hw_tasks_put_all(&c->tasks, e))
+		return -1;
+	if (all || !c->ev.rings[0].all_switches)
+		return 0;
+	if (c->child.pid && hw_list_add(&r->pids, c->child.pid, e))
+		return -1;
+	return put_other_names(c, &r->pids, r->read.id, e);
 }
 
 /* ---- Threads ---- */
@@ -325,25 +327,21 @@ int capture_put_kernels(struct capture *c, struct pt_error *e)
 	return wants_kernel(c) ? hw_images_put_kernel(c->images, NULL, e) : 0;
 }
 
-int capture_put_head(struct capture *c, struct pt_error *e)
+/* Where records go that are made here. */
+static void set_origins(struct capture *c)
 {
-	c->clock = hw_clock_read(c->ev.rings[0].ring.page);
-	if (capture_put_events(c, e) || capture_switch_prepare(c, e))
-		return -1;
-	if (!c->clock.mult)
-		c->notice(
-		    "this kernel's perf clock is not the TSC: sideband has no place in the trace's time");
-	if (!c->clock.mult && c->jit) {
-		c->notice("--jit needs that place: code that is made at run time is not read");
-		hw_images_jit(c->images, NULL);
-		c->drain.jit = NULL;
-	}
 	c->tasks.w = c->w;
 	c->tasks.images = c->images;
 	c->tasks.attr = c->drain.events.sideband_attr;
 	hw_images_origin(c->images, c->drain.events.sideband_attr, sideband_id(&c->ev));
 	if (c->jit)
 		hw_jit_origin(c->jit, c->drain.events.sideband_attr, sideband_id(&c->ev));
+}
+
+static int put_after_events(struct capture *c, struct running *running, struct pt_error *e)
+{
+	if (capture_switch_prepare(c, e))
+		return -1;
 	if (wants_kernel(c))
 		open_kernel(c);
 	if (c->o->guests.kernels && put_guest_kernels(c, e))
@@ -356,10 +354,34 @@ int capture_put_head(struct capture *c, struct pt_error *e)
 		c->notice("capabilities could not be dropped");
 	if (capture_make_threads(c, e))
 		return -1;
-	/* First, for of what ran before it was read nothing is known, and a kernel's code may take a second. */
-	if (put_running(c, e))
+	/* First, for a kernel's code may take a second. */
+	if (put_running(c, running, e))
 		return -1;
 	if (wants_kernel(c) && put_kernel_of_before(c, e))
 		return -1;
 	return ptc_flush_meta(c->w, e) || wait_until_written(c, e) ? -1 : 0;
+}
+
+int capture_put_head(struct capture *c, struct pt_error *e)
+{
+	struct running running = {0};
+	int r;
+
+	c->clock = hw_clock_read(c->ev.rings[0].ring.page);
+	if (capture_put_events(c, e))
+		return -1;
+	if (!c->clock.mult)
+		c->notice(
+		    "this kernel's perf clock is not the TSC: sideband has no place in the trace's time");
+	if (!c->clock.mult && c->jit) {
+		c->notice("--jit needs that place: code that is made at run time is not read");
+		hw_images_jit(c->images, NULL);
+		c->drain.jit = NULL;
+	}
+	set_origins(c);
+	r = read_running(c, &running, e);
+	if (r == 0)
+		r = put_after_events(c, &running, e);
+	hw_list_deinit(&running.pids);
+	return r;
 }
