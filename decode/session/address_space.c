@@ -120,6 +120,20 @@ bool pt_session_user_stays(void *arg, const struct pt_flow *f, uint64_t cr3)
 	return known && runs == known && pt_flow_user_code(f) == known->code;
 }
 
+/* No record has said yet who runs: the first one that will says who ran until then. */
+static void begin_with_first_switch(struct stream *st)
+{
+	struct pt_cpu_context *cpu_context = st->cpu_context;
+	const struct pt_task *task = pt_session_ran_before(st, cpu_context);
+	struct pt_error e;
+
+	if (!task)
+		return;
+	if (pt_session_switch(st->session, cpu_context, task->pid, task->tid, PTR_NO_TSC, &e) < 0)
+		pt_session_fail(st->session, &e);
+	pt_session_switch_seen(st, cpu_context, true);
+}
+
 void pt_session_on_user(void *arg, struct pt_flow *f)
 {
 	struct stream *st = arg;
@@ -135,6 +149,8 @@ void pt_session_on_user(void *arg, struct pt_flow *f)
 		remember_cr3(cpu_context, 0);
 		return;
 	}
+	if (!cpu_context->task)
+		begin_with_first_switch(st);
 	known = pt_machine_process(m, cr3);
 	runs = cpu_context->task ? cpu_context->task->process : NULL;
 	before = cpu_context->before ? cpu_context->before->process : NULL;

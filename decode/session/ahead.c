@@ -47,7 +47,7 @@ static bool apply_until(struct session *s, uint64_t limit, const struct record_f
 struct wanted_switch {
 	struct session *session;
 	const struct pt_cpu_context *cpu_context;
-	enum { TO_PROCESS = 1, TO_TASK, TO_USER_CODE, TO_ANOTHER, TO_CODE_AT, TO_EXEC } to;
+	enum { TO_PROCESS = 1, TO_TASK, TO_USER_CODE, TO_ANOTHER, TO_CODE_AT, TO_EXEC, FROM_ANY } to;
 	const struct pt_process *process; /* TO_PROCESS */
 	const struct pt_task *task;	  /* TO_TASK */
 	uint64_t ip;			  /* TO_CODE_AT */
@@ -96,6 +96,22 @@ static bool is_wanted_switch(const struct pt_sideband_record *record, const void
 	}
 }
 
+static bool says_who_ran(const struct pt_sideband_record *record, const void *arg)
+{
+	int32_t pid, tid;
+
+	(void)arg;
+	return pt_sideband_ran_before(record, &pid, &tid);
+}
+
+static bool says_who_runs_next(const struct pt_sideband_record *record, const void *arg)
+{
+	int32_t pid, tid;
+
+	(void)arg;
+	return !pt_sideband_ran_before(record, &pid, &tid) && pt_sideband_switched(record, &pid, &tid);
+}
+
 static bool apply_switch(struct stream *st, const struct wanted_switch *wanted, uint64_t window_tsc)
 {
 	const void *to = wanted->to == TO_PROCESS ? (const void *)wanted->process
@@ -103,11 +119,14 @@ static bool apply_switch(struct stream *st, const struct wanted_switch *wanted, 
 						  : (const void *)wanted->cpu_context->task;
 	/* Which threads have user code changes. */
 	uint64_t code = wanted->to == TO_USER_CODE ? wanted->session->code_begins : 0;
-	const struct record_filter filter = {.key = {(uintptr_t)wanted->cpu_context, code << 3 | wanted->to,
-						     wanted->to == TO_CODE_AT ? wanted->ip : (uintptr_t)to},
-					     .matches = is_of_context,
-					     .is_last = is_wanted_switch,
-					     .arg = wanted};
+	const struct record_filter filter = {
+	    .key = {(uintptr_t)wanted->cpu_context, code << 3 | wanted->to,
+		    wanted->to == TO_CODE_AT ? wanted->ip : (uintptr_t)to},
+	    .matches = is_of_context,
+	    .is_last = is_wanted_switch,
+	    /* What runs until the first switch is who it is from. */
+	    .ends = wanted->to == TO_USER_CODE && !wanted->cpu_context->task ? says_who_ran : NULL,
+	    .arg = wanted};
 
 	return apply_until(st->session, limit_tsc(st, window_tsc), &filter);
 }
@@ -155,6 +174,26 @@ bool pt_session_ahead_to_exec(struct stream *st, struct pt_cpu_context *cpu_cont
 	    .session = st->session, .cpu_context = cpu_context, .to = TO_EXEC};
 
 	return apply_switch(st, &wanted, st->session->window_tsc);
+}
+
+const struct pt_task *pt_session_ran_before(struct stream *st, const struct pt_cpu_context *cpu_context)
+{
+	const struct wanted_switch wanted = {
+	    .session = st->session, .cpu_context = cpu_context, .to = FROM_ANY};
+	const struct record_filter filter = {.key = {(uintptr_t)cpu_context, FROM_ANY},
+					     .matches = is_of_context,
+					     .is_last = says_who_ran,
+					     .ends = says_who_runs_next,
+					     .arg = &wanted};
+	struct pt_machine *m = cpu_context->machine;
+	const struct pt_sideband_record *record;
+	int32_t pid, tid;
+
+	/* A host's events count before its trace begins; a guest's begin some time in it. */
+	if (m->pid && !m->recorded)
+		return NULL;
+	record = pt_session_queue_find(st->session, limit_tsc(st, st->session->window_tsc), &filter);
+	return record && pt_sideband_ran_before(record, &pid, &tid) ? pt_tasks_get(m->tasks, pid, tid) : NULL;
 }
 
 void pt_session_on_switching(void *arg, struct pt_flow *f)

@@ -216,6 +216,7 @@ static int apply(struct session *s, const struct pt_sideband_record *record, str
 	if (record->machine->pid && record->cpu >= 0 && record->tsc &&
 	    (vcpu = pt_machine_cpu_context(record->machine, record->cpu)))
 		vcpu->applied_tsc = record->tsc;
+	record->machine->recorded |= record->tsc != 0;
 	if ((effect & PT_SIDEBAND_EVENT) && pt_session_selects_event(s, record))
 		pt_session_events_put(s->events, record, &s->emit, s->vm, slice_of(s, record));
 	if (effect & PT_SIDEBAND_CODE)

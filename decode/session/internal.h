@@ -317,6 +317,11 @@ struct record_filter {
 struct pt_sideband_record *pt_session_queue_take_until(struct session *s, uint64_t limit_tsc,
 						       const struct record_filter *filter);
 
+/* The first record not later than limit_tsc that matches and is_last, which remains in the queue; NULL: there is
+ * none. */
+const struct pt_sideband_record *pt_session_queue_find(struct session *s, uint64_t limit_tsc,
+						       const struct record_filter *filter);
+
 /* Of a record that was taken out. */
 void pt_session_record_free(struct session *s, struct pt_sideband_record *record);
 
@@ -404,7 +409,7 @@ int pt_session_apply(struct session *s, const struct pt_sideband_record *record,
  * process, before it. */
 
 /* A switch to that process; to that thread; to any that has user code, or an exec of the process that
- * runs. */
+ * runs. (To user code none, where it is not known what runs: see pt_session_ran_before().) */
 bool pt_session_ahead_to_process(struct stream *st, struct pt_cpu_context *cpu_context,
 				 const struct pt_process *process);
 bool pt_session_ahead_to_task(struct stream *st, struct pt_cpu_context *cpu_context,
@@ -412,6 +417,10 @@ bool pt_session_ahead_to_task(struct stream *st, struct pt_cpu_context *cpu_cont
 bool pt_session_ahead_to_user_code(struct stream *st, struct pt_cpu_context *cpu_context);
 /* An exec of the process that runs. */
 bool pt_session_ahead_to_exec(struct stream *st, struct pt_cpu_context *cpu_context);
+
+/* The thread that runs in the context, of which there was no record yet, by the first switch that is to come.
+ * NULL: it is not known. */
+const struct pt_task *pt_session_ran_before(struct stream *st, const struct pt_cpu_context *cpu_context);
 
 /* CR3 without the PCID, which is no part of the address space. (A kernel with page table isolation enters
  * user space with page tables of their own, whose CR3 is another one of the same process, but always that

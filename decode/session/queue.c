@@ -410,6 +410,14 @@ struct pt_sideband_record *pt_session_queue_take_until(struct session *s, uint64
 	return taken;
 }
 
+const struct pt_sideband_record *pt_session_queue_find(struct session *s, uint64_t limit_tsc,
+						       const struct record_filter *filter)
+{
+	size_t at = find_last(&s->queue, limit_tsc, filter);
+
+	return at == SIZE_MAX ? NULL : s->queue.records[at];
+}
+
 void pt_session_queue_deinit(struct session *s)
 {
 	struct record_queue *q = &s->queue;

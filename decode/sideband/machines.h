@@ -53,6 +53,7 @@ struct pt_machine {
 	struct pt_code *code;	/* the kernel's */
 	struct pt_tasks *tasks;
 	struct pt_cpu_context *cpu_contexts; /* of a guest's vCPUs */
+	bool recorded;			     /* a record that has a time was applied: its events count */
 	struct pt_page_tables *page_tables;  /* which process each CR3 is of */
 	size_t page_table_count, page_table_room;
 	uint64_t learnt;   /* how often that has changed */

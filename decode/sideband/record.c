@@ -214,6 +214,20 @@ bool pt_sideband_switched(const struct pt_sideband_record *s, int32_t *ret_pid, 
 	return false;
 }
 
+bool pt_sideband_ran_before(const struct pt_sideband_record *s, int32_t *ret_pid, int32_t *ret_tid)
+{
+	const struct perf_event_header *h = header(s);
+	bool out = h->misc & PERF_RECORD_MISC_SWITCH_OUT;
+
+	if (s->memory || (h->type != PERF_RECORD_SWITCH && h->type != PERF_RECORD_SWITCH_CPU_WIDE))
+		return false;
+	if (!out && h->type != PERF_RECORD_SWITCH_CPU_WIDE)
+		return false;
+	*ret_pid = out ? s->pid : (int32_t)u32(s->record + 8);
+	*ret_tid = out ? s->tid : (int32_t)u32(s->record + 12);
+	return *ret_tid >= 0;
+}
+
 bool pt_sideband_begins_switch(const struct pt_sideband_record *s)
 {
 	const struct perf_event_header *h = header(s);

@@ -86,6 +86,8 @@ bool pt_sideband_moved(const struct pt_sideband_record *s, bool *ret_left);
 bool pt_sideband_ends_aux(const struct pt_sideband_record *s);
 /* True when the kernel is about to switch threads; another record will say that it has. */
 bool pt_sideband_begins_switch(const struct pt_sideband_record *s);
+/* The thread that ran on s->cpu until a switch (pid, tid; 0 = idle). False when the record does not say. */
+bool pt_sideband_ran_before(const struct pt_sideband_record *s, int32_t *ret_pid, int32_t *ret_tid);
 /* SWITCH records: the thread that runs on s->cpu from now on (pid, tid; 0 = idle). False when it does not
  * say. */
 bool pt_sideband_switched(const struct pt_sideband_record *s, int32_t *ret_pid, int32_t *ret_tid);
