@@ -94,6 +94,7 @@ static int open_container(struct capture *c, int fd, struct pt_error *e)
 		c->drain.jit = c->jit;
 	}
 	c->drain.on_record = capture_on_record;
+	c->drain.forked = capture_forked;
 	c->drain.on_records_end = capture_on_records_end;
 	c->drain.restart = on_restart;
 	c->drain.arg = c;

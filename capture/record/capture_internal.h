@@ -163,6 +163,7 @@ int capture_put_head(struct capture *c, struct pt_error *e);
 /* ---- capture_records.c: hw_drain.on_record ---- */
 
 int capture_on_record(void *capture, const struct hw_record *r, struct pt_error *e);
+void capture_forked(void *capture, int32_t child, int32_t parent);
 int capture_on_records_end(void *capture, struct pt_error *e);
 
 /* ---- capture_run.c ---- */

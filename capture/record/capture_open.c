@@ -88,6 +88,9 @@ static void say_left_out(const struct capture *c)
 			 attr->left_out, attr->name, strerror(attr->why));
 		c->notice(text);
 	}
+	if (c->o->target.system_wide && hw_proc_in_pid_namespace())
+		c->notice(
+		    "processes outside of this container's PID namespace are not known: see --pid=host");
 }
 
 int capture_open_events(struct capture *c, struct pt_error *e)

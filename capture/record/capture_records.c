@@ -98,8 +98,6 @@ static int on_fork(struct capture *c, const struct hw_record *r, struct pt_error
 		return 0;
 	child = (int32_t)u32(r->bytes + 8);
 	parent = (int32_t)u32(r->bytes + 12);
-	if (child != parent)
-		hw_images_forked(c->images, child, parent);
 	return c->drain.jit ? hw_jit_forked(c->drain.jit, child, parent, r->time_ns, e) : 0;
 }
 
@@ -154,6 +152,13 @@ int capture_on_records_end(void *arg, struct pt_error *e)
 	if (count > 1)
 		qsort(c->module_loads, count, sizeof *c->module_loads, by_time);
 	return hw_images_modules_loaded(c->images, c->module_loads, count, e);
+}
+
+void capture_forked(void *arg, int32_t child, int32_t parent)
+{
+	const struct capture *c = arg;
+
+	hw_images_forked(c->images, child, parent);
 }
 
 int capture_on_record(void *arg, const struct hw_record *r, struct pt_error *e)

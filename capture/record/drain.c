@@ -83,9 +83,8 @@ int hw_drain_round(struct hw_drain *d, uint64_t now_ns, struct pt_error *e)
 	uint64_t bound;
 
 	read_heads(d);
-	for (size_t i = 0; i < d->ring_count; i++)
-		if (hw_drain_records(d, &d->rings[i], e))
-			return -1;
+	if (hw_drain_records(d, e))
+		return -1;
 	if ((d->on_records_end && d->on_records_end(d->arg, e)) || (d->jit && hw_jit_settle(d->jit, e)))
 		return -1;
 	if (hw_drain_samples(d, e) || take(d, e))

@@ -111,7 +111,8 @@ struct hw_drain_ring {
 	uint64_t published_ns; /* no unpublished AUX data is older; set by the owner to the capture's start */
 
 	/* Of the rounds. */
-	uint64_t head; /* aux_head when the round began */
+	uint64_t head;	  /* aux_head when the round began */
+	size_t raw_bytes; /* its part of hw_drain.raw */
 	enum { HW_TASK_AWAY, HW_TASK_ON, HW_TASK_LEAVING } presence;
 	struct aux_sample samples;
 
@@ -152,6 +153,9 @@ struct hw_drain {
 	size_t ring_count;
 	struct hw_drain_events events; /* its arrays are freed by hw_drain_deinit() */
 	hw_record_fn *on_record;
+	/* A process was begun, by a record of the round; before any of the round's is put, for each CPU has a ring:
+	 * what the child did may be in one before. NULL: nobody asks. */
+	void (*forked)(void *arg, int32_t child, int32_t parent);
 	/* After all rings' records of a round, before its AUX data; NULL: nobody. 0, or -1. */
 	int (*on_records_end)(void *arg, struct pt_error *e);
 	/* Starts the events of a ring again, from any thread, one at a time; NULL: nobody does. */
@@ -181,7 +185,7 @@ struct hw_drain {
 	pthread_mutex_t restart_lock; /* zeroed is initialized; within a ring's */
 	bool no_restart;
 
-	/* Of the round that runs: a ring's records, all records by attr, samples' AUX data for this round and
+	/* Of the round that runs: the rings' records, those that are put next by attr, samples' AUX data for this round and
 	 * the next. */
 	struct hw_bytes raw, sorted[HW_DRAIN_ATTRS], samples, next_samples;
 };

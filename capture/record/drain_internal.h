@@ -27,8 +27,8 @@ int hw_drain_take(struct hw_drain *d, struct hw_drain_ring *r, struct ptc_aux_wr
 
 /* ---- drain_records.c ---- */
 
-/* Puts a ring's records, and notes what they mean for the ring. 0, or -1. */
-int hw_drain_records(struct hw_drain *d, struct hw_drain_ring *r, struct pt_error *e);
+/* Fetches the records of all rings, then puts them, and notes what they mean for their rings. 0, or -1. */
+int hw_drain_records(struct hw_drain *d, struct pt_error *e);
 
 /*
  * Puts the AUX data of the samples of the round before; this round's become those of the round before. 0, or
@@ -39,8 +39,8 @@ int hw_drain_samples(struct hw_drain *d, struct pt_error *e);
 /* ---- drain_spill.c ---- */
 
 /*
- * Moves a ring's records to d->raw, which is empty: those copied out of the ring, then those that are in it.
- * 0, or -1.
+ * Moves a ring's records to the end of d->raw, r->raw_bytes: those copied out of the ring, then those that are
+ * in it. 0, or -1.
  */
 int hw_drain_fetch_records(struct hw_drain *d, struct hw_drain_ring *r, struct pt_error *e);
 

@@ -233,21 +233,63 @@ int hw_drain_put_records(struct hw_drain *d, struct pt_error *e)
 	return 0;
 }
 
-int hw_drain_records(struct hw_drain *d, struct hw_drain_ring *r, struct pt_error *e)
+/* PERF_RECORD_FORK: {u32 pid, ppid, tid, ptid} after the header. */
+static void note_forks(const struct hw_drain *d, size_t from)
 {
+	struct perf_event_header h;
+
+	for (size_t i = from; i < d->raw.count; i += h.size) {
+		const uint8_t *p = d->raw.bytes + i;
+
+		memcpy(&h, p, sizeof h);
+		if (h.type == PERF_RECORD_FORK && h.size >= 24 && u32(p + 8) != u32(p + 12))
+			d->forked(d->arg, (int32_t)u32(p + 8), (int32_t)u32(p + 12));
+	}
+}
+
+static int fetch(struct hw_drain *d, struct hw_drain_ring *r, struct pt_error *e)
+{
+	size_t from = d->raw.count;
+
 	/* A task that was about to leave before this round has left by now, and its AUX data was
 	 * published. */
 	if (r->presence == HW_TASK_LEAVING)
 		r->presence = HW_TASK_AWAY;
 	if (hw_drain_fetch_records(d, r, e))
 		return -1;
-	for (size_t i = 0; i < d->raw.count;) {
-		struct hw_record record = parse(&d->events, d->raw.bytes + i);
+	if (d->forked)
+		note_forks(d, from);
+	return 0;
+}
+
+/* at: where the ring's are in d->raw. */
+static int put_ring(struct hw_drain *d, struct hw_drain_ring *r, size_t at, struct pt_error *e)
+{
+	size_t end = at + r->raw_bytes;
+
+	while (at < end) {
+		struct hw_record record = parse(&d->events, d->raw.bytes + at);
 
 		if (take(d, r, &record, e))
 			return -1;
-		i += record.header.size;
+		at += record.header.size;
+	}
+	return hw_drain_put_records(d, e);
+}
+
+int hw_drain_records(struct hw_drain *d, struct pt_error *e)
+{
+	size_t at = 0;
+
+	hw_bytes_clear(&d->raw);
+	for (size_t i = 0; i < d->ring_count; i++)
+		if (fetch(d, &d->rings[i], e))
+			return -1;
+	for (size_t i = 0; i < d->ring_count; i++) {
+		if (put_ring(d, &d->rings[i], at, e))
+			return -1;
+		at += d->rings[i].raw_bytes;
 	}
 	hw_bytes_clear(&d->raw);
-	return hw_drain_put_records(d, e);
+	return 0;
 }

@@ -197,21 +197,19 @@ void hw_drain_spill(struct hw_drain *d)
 
 int hw_drain_fetch_records(struct hw_drain *d, struct hw_drain_ring *r, struct pt_error *e)
 {
+	size_t before = d->raw.count;
 	int ret = -1;
 
 	pthread_mutex_lock(&r->lock);
 	scan(r);
-	if (r->spill.records.count) {
-		struct hw_bytes swap = d->raw;
-
-		__atomic_fetch_sub(&d->spilled_record_bytes, r->spill.records.count, __ATOMIC_RELAXED);
-		d->raw = r->spill.records;
-		r->spill.records = swap;
-	}
-	if (r->spill.error.kind)
+	if (r->spill.error.kind) {
 		*e = r->spill.error;
-	else
+	} else if (hw_bytes_add(&d->raw, r->spill.records.bytes, r->spill.records.count, e) == 0) {
+		__atomic_fetch_sub(&d->spilled_record_bytes, r->spill.records.count, __ATOMIC_RELAXED);
+		hw_bytes_clear(&r->spill.records);
 		ret = hw_ring_records(&r->ring, &d->raw, e);
+	}
+	r->raw_bytes = d->raw.count - before;
 	pthread_mutex_unlock(&r->lock);
 	return ret;
 }

@@ -313,7 +313,7 @@ static bool is_written_since(const struct hw_images *im, const struct hw_mapping
 	       ns_of(&st->st_mtim) <= ns_of(&real);
 }
 
-static const char REPLACED[] = "it was replaced since it was mapped";
+static const char REPLACED[] = "another file has its name, here or by now";
 static const char WRITTEN[] = "it was written when it was mapped, or since";
 
 /* Why the open file is not the mapped one; NULL: it is. */

@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ONLINE "/sys/devices/system/cpu/online"
+#define FIRST_PID_NAMESPACE_INODE 0xeffffffc
+#define ONLINE			  "/sys/devices/system/cpu/online"
 
 int hw_proc_cpus(struct hw_list *ret, struct pt_error *e)
 {
@@ -173,4 +174,11 @@ bool hw_proc_has_ended(int32_t tid)
 	}
 	hw_list_deinit(&threads);
 	return ended;
+}
+
+bool hw_proc_in_pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino != FIRST_PID_NAMESPACE_INODE;
 }

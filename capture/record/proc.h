@@ -38,4 +38,8 @@ int32_t hw_proc_of_thread(int32_t tid);
  */
 bool hw_proc_has_ended(int32_t tid);
 
+/* Whether this is a PID namespace other than the machine's first, where the processes outside of it have no
+ * numbers: a container's. (linux/proc_ns.h: PROC_PID_INIT_INO.) */
+bool hw_proc_in_pid_namespace(void);
+
 #endif

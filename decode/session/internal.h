@@ -317,8 +317,8 @@ struct record_filter {
 struct pt_sideband_record *pt_session_queue_take_until(struct session *s, uint64_t limit_tsc,
 						       const struct record_filter *filter);
 
-/* The first record not later than limit_tsc that matches and is_last, which remains in the queue; NULL: there is
- * none. */
+/* The first record not later than limit_tsc that matches and is_last, which remains in the queue; NULL: there
+ * is none. */
 const struct pt_sideband_record *pt_session_queue_find(struct session *s, uint64_t limit_tsc,
 						       const struct record_filter *filter);
 

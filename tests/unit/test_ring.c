@@ -613,9 +613,44 @@ static void full_disk(void)
 	free_rings(&b.k);
 }
 
+static int32_t children, at_record; /* that were reported: in all, and when the first record was put */
+
+static void on_forked(void *arg, int32_t child, int32_t parent)
+{
+	(void)arg;
+	children += child == 7 && parent == 6;
+}
+
+static int after_forks(void *arg, const struct hw_record *record, struct pt_error *e)
+{
+	(void)arg, (void)e;
+	if (record->header.type == PERF_RECORD_MMAP2)
+		at_record = children;
+	return 0;
+}
+
+/* Each CPU has a ring: what a child has mapped may be in another one than that it was begun. */
+static void forks_first(void)
+{
+	static const uint32_t process[4] = {7, 6, 7, 6}, thread[4] = {6, 6, 8, 6};
+	static struct bench b;
+
+	begin(&b, 1, false);
+	b.d.on_record = after_forks;
+	b.d.forked = on_forked;
+	put_record(&b.k, &b.k.rings[0], PERF_RECORD_MMAP2, 0, process, sizeof process);
+	put_record(&b.k, &b.k.rings[1], PERF_RECORD_FORK, 0, process, sizeof process);
+	put_record(&b.k, &b.k.rings[1], PERF_RECORD_FORK, 0, thread, sizeof thread);
+	round_(&b, 1005);
+	check_same(children, 1, "processes that were begun; a thread is none");
+	check_same(at_record, 1, "before another ring's record was put");
+	end(&b, 1005);
+}
+
 int main(void)
 {
 	written_schedules();
+	forks_first();
 	restart_after_loss();
 	full_disk();
 	for (uint64_t seed = 1; seed <= 300; seed++)
