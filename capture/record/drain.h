@@ -153,8 +153,8 @@ struct hw_drain {
 	size_t ring_count;
 	struct hw_drain_events events; /* its arrays are freed by hw_drain_deinit() */
 	hw_record_fn *on_record;
-	/* A process was begun, by a record of the round; before any of the round's is put, for each CPU has a ring:
-	 * what the child did may be in one before. NULL: nobody asks. */
+	/* A process was begun, by a record of the round; before any of these is put, for each CPU has a
+	 * ring: what the child did may be in one before. NULL: nobody asks. */
 	void (*forked)(void *arg, int32_t child, int32_t parent);
 	/* After all rings' records of a round, before its AUX data; NULL: nobody. 0, or -1. */
 	int (*on_records_end)(void *arg, struct pt_error *e);
@@ -185,8 +185,8 @@ struct hw_drain {
 	pthread_mutex_t restart_lock; /* zeroed is initialized; within a ring's */
 	bool no_restart;
 
-	/* Of the round that runs: the rings' records, those that are put next by attr, samples' AUX data for this round and
-	 * the next. */
+	/* Of the round that runs: the rings' records, those that are put next by attr, samples' AUX data for
+	 * this round and the next. */
 	struct hw_bytes raw, sorted[HW_DRAIN_ATTRS], samples, next_samples;
 };
 
