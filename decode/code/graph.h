@@ -63,6 +63,7 @@ struct pt_code {
 	uint32_t generation, changes; /* of the space, when this version began */
 	bool holes;		      /* something was looked for where nothing was mapped */
 	bool unknown_process; /* the space is unknown_process.h's: code that is missing is some process's */
+	bool nested;	      /* of nested guests: the space is empty */
 	uint32_t id;	      /* of this version: its index in the graph */
 	uint32_t uid;	      /* of all versions: the id of the first */
 	uint64_t switch_ip; /* of a kernel: where it switches threads, 0 unknown; a position is made there */

@@ -87,6 +87,8 @@ const char *pt_flow_no_code_message(const struct pt_code *code, uint64_t ip)
 
 	if (!code || code->unknown_process)
 		return "it is not known which process runs";
+	if (code->nested)
+		return "a nested guest runs, of which no code is known";
 	if (code->peeks) /* another thread changes the space, and no one reads what this one says */
 		return "the container has no code for this address";
 	if (code->space->machine_pid && !img_space_count(code->space) && code->space->pid == PTC_ANY_PID)

@@ -114,6 +114,8 @@ bool pt_session_user_stays(void *arg, const struct pt_flow *f, uint64_t cr3)
 
 	if (cpu_context->late)
 		return false;
+	if (pt_session_is_unknown_nested(cpu_context))
+		return true;
 	if (!pt_session_page_tables(cr3))
 		return true;
 	known = pt_machine_process(cpu_context->machine, pt_session_page_tables(cr3));
@@ -143,7 +145,7 @@ void pt_session_on_user(void *arg, struct pt_flow *f)
 	struct pt_process *known, *runs, *before;
 
 	pt_session_switch_late(st, cpu_context);
-	if (st->session->failed)
+	if (st->session->failed || pt_session_is_unknown_nested(cpu_context))
 		return;
 	if (!cr3) { /* nothing contradicts the sideband */
 		remember_cr3(cpu_context, 0);

@@ -277,6 +277,8 @@ bool pt_session_on_missing(void *arg, struct pt_flow *f, uint64_t ip)
 	struct record_filter filter = {.matches = is_of_process, .is_last = maps_wanted, .arg = &wanted};
 
 	(void)f;
+	if (pt_session_is_unknown_nested(st->cpu_context))
+		return false;
 	if (!(ip >> 63 && pt_flow_kernel_code(st->flow))) {
 		if (!st->cpu_context->task)
 			return false;

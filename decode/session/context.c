@@ -28,6 +28,11 @@ struct pt_cpu_context *pt_session_context_of(struct session *s, const struct pt_
 	return NULL;
 }
 
+bool pt_session_is_unknown_nested(const struct pt_cpu_context *cpu_context)
+{
+	return cpu_context->nested && img_space_count(&cpu_context->machine->space);
+}
+
 /* ---- Code ------------------------------------------------------------------------------------------- */
 
 /* A guest's code. Where the process is not known, or has no code, code may still be known: of all processes
@@ -38,6 +43,10 @@ static void set_guest_code(struct stream *st)
 	const struct pt_task *task = st->cpu_context->task;
 	struct pt_code *user = task ? task->process->code : NULL;
 
+	if (pt_session_is_unknown_nested(st->cpu_context)) {
+		pt_flow_set_code(st->flow, m->nested_code, m->nested_code);
+		return;
+	}
 	if (st->session->options->guest_code && !img_space_count(&m->space) && !user && st->cpu.task) {
 		pt_flow_set_code(st->flow, st->cpu.task->process->code, NULL);
 		return;

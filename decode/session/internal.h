@@ -96,6 +96,7 @@ struct stream {
 
 /* The vCPU that had this VMCS last, and its thread in the host (vcpu.c). */
 struct vmcs_owner {
+	bool nested; /* its vCPU's nested guests have it */
 	uint64_t vmcs;
 	struct pt_cpu_context *vcpu;
 	struct pt_task *task;
@@ -390,6 +391,9 @@ void pt_session_switch_seen(const struct stream *st, struct pt_cpu_context *cpu_
 bool pt_session_sees_switches(const struct stream *st);
 
 /* The context that a switch record is about. NULL: no stream is of that CPU. */
+/* A nested guest runs there, whose code is not that of the machine, which the container has. */
+bool pt_session_is_unknown_nested(const struct pt_cpu_context *cpu_context);
+
 struct pt_cpu_context *pt_session_context_of(struct session *s, const struct pt_sideband_record *record);
 
 /* True if the task (may be NULL) is of a process that has code. */

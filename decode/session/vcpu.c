@@ -111,11 +111,28 @@ static struct pt_cpu_context *entered_vcpu(struct stream *st)
 	return vcpu;
 }
 
+/* Whether it is a nested guest that was entered. */
+static bool is_nested(struct stream *st)
+{
+	struct session *s = st->session;
+	uint64_t vmcs = pt_flow_vmcs(st->flow);
+	struct vmcs_owner *owner = owner_of(s, vmcs);
+	bool nested = s->emit.vm && s->emit.vm->nested && s->emit.vm->nested(s->emit.vm_arg, &st->out, vmcs);
+
+	if (owner && owner->nested != nested) {
+		owner->nested = nested;
+		s->vmcs_owner_changes++;
+	}
+	return nested;
+}
+
 static void enter_guest(struct stream *st)
 {
 	struct session *s = st->session;
 	struct pt_cpu_context *vcpu = entered_vcpu(st);
 
+	if (vcpu && is_nested(st))
+		vcpu = pt_cpu_context_nested(vcpu);
 	if (!vcpu) { /* some VM's */
 		struct pt_machine *unknown = pt_machine_get(s->machines, -1);
 

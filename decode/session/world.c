@@ -90,6 +90,19 @@ static void add_clock(struct pt_segment_vmcs *to, const struct pt_vm_clock *cloc
 	to->tsc_offset = spans[n - 1].offset;
 }
 
+/* The number of the machine whose code runs there: of nested guests one that has none. */
+static size_t machine_of(struct pt_segment_world *w, const struct session *s, const struct vmcs_owner *owner)
+{
+	struct pt_machine *m = owner->vcpu->machine;
+
+	if (!owner->nested || !owner->vcpu->nested_guest ||
+	    !pt_session_is_unknown_nested(owner->vcpu->nested_guest))
+		return number_of(s, m);
+	w->machines[w->machine_count] =
+	    (struct pt_segment_machine){.kernel = &m->nested_space, .other = &m->nested_space};
+	return w->machine_count++;
+}
+
 struct pt_segment_world *pt_session_world(const struct session *s)
 {
 	struct pt_segment_world *w = calloc(1, sizeof *w);
@@ -98,7 +111,8 @@ struct pt_segment_world *pt_session_world(const struct session *s)
 	if (!w)
 		return NULL;
 	w->host_tsc = host_tsc;
-	w->machines = calloc(n, sizeof *w->machines);
+	/* Each VMCS may be nested guests'. */
+	w->machines = calloc(n + s->vmcs_owner_count, sizeof *w->machines);
 	w->vmcses = s->vmcs_owner_count ? malloc(s->vmcs_owner_count * sizeof *w->vmcses) : NULL;
 	if (!w->machines || (s->vmcs_owner_count && !w->vmcses)) {
 		pt_session_world_destroy(w);
@@ -110,8 +124,7 @@ struct pt_segment_world *pt_session_world(const struct session *s)
 		const struct vmcs_owner *owner = &s->vmcs_owners[i];
 		struct pt_segment_vmcs *to = &w->vmcses[w->vmcs_count++];
 
-		*to = (struct pt_segment_vmcs){.vmcs = owner->vmcs,
-					       .machine = number_of(s, owner->vcpu->machine)};
+		*to = (struct pt_segment_vmcs){.vmcs = owner->vmcs, .machine = machine_of(w, s, owner)};
 		add_clock(to, pt_vm_clocks_find(pt_vm_clocks_of(s->vm), owner->vmcs));
 	}
 	return w;

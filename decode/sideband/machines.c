@@ -49,10 +49,13 @@ static void machine_destroy(struct pt_machine *m)
 		struct pt_cpu_context *cpu_context = m->cpu_contexts;
 
 		m->cpu_contexts = cpu_context->next;
+		free(cpu_context->nested_guest);
 		free(cpu_context);
 	}
 	pt_tasks_destroy(m->tasks);
 	img_space_deinit(&m->space);
+	if (m->nested_code)
+		img_space_deinit(&m->nested_space);
 	pt_unknown_process_deinit(&m->unknown_process);
 	free(m->page_tables);
 	free(m);
@@ -150,6 +153,28 @@ struct pt_machine *pt_machine_get(struct pt_machines *m, int32_t pid)
 		return NULL;
 	m->count++;
 	return one;
+}
+
+struct pt_cpu_context *pt_cpu_context_nested(struct pt_cpu_context *vcpu)
+{
+	struct pt_machine *m = vcpu->machine;
+
+	if (vcpu->nested_guest)
+		return vcpu->nested_guest;
+	if (!m->nested_code) {
+		img_space_init(&m->nested_space);
+		img_space_of(&m->nested_space, m->space.store, -1, PTC_ANY_PID);
+		m->nested_code = pt_graph_code(m->graph, &m->nested_space);
+		if (!m->nested_code)
+			return NULL;
+		m->nested_code->nested = true;
+	}
+	vcpu->nested_guest = malloc(sizeof *vcpu->nested_guest);
+	if (!vcpu->nested_guest)
+		return NULL;
+	pt_cpu_context_init(vcpu->nested_guest, m, vcpu->index);
+	vcpu->nested_guest->nested = true;
+	return vcpu->nested_guest;
 }
 
 void pt_cpu_context_init(struct pt_cpu_context *cpu_context, struct pt_machine *m, int32_t index)

@@ -38,6 +38,9 @@ struct pt_cpu_context {
 	 * a guest's, which may go from CPU to CPU, in all. */
 	bool switch_seen;
 	uint64_t seen_gaps;
+	struct pt_cpu_context
+	    *nested_guest; /* of a vCPU: see pt_cpu_context_nested(); NULL: there was none */
+	bool nested;	   /* it is that of a vCPU's nested guests */
 	/* Of a guest's: the host TSC of its last record that has one, when queued and when applied; 0
 	 * none. */
 	uint64_t queued_tsc, applied_tsc;
@@ -53,6 +56,8 @@ struct pt_machine {
 	struct pt_code *code;	/* the kernel's */
 	struct pt_tasks *tasks;
 	struct pt_cpu_context *cpu_contexts; /* of a guest's vCPUs */
+	struct img_space nested_space;	     /* of its nested guests: empty */
+	struct pt_code *nested_code;	     /* over it; NULL: there was none */
 	bool recorded;			     /* a record that has a time was applied: its events count */
 	struct pt_page_tables *page_tables;  /* which process each CR3 is of */
 	size_t page_table_count, page_table_room;
@@ -88,6 +93,9 @@ struct pt_machine *pt_machine_get(struct pt_machines *m, int32_t pid);
 
 /* A guest's vCPU, made when it is new. NULL: no memory. */
 struct pt_cpu_context *pt_machine_cpu_context(struct pt_machine *m, int32_t vcpu);
+/* What runs in the vCPU's place when its guest is a hypervisor: a nested guest, of which no thread is known. Made
+ * when it is new. NULL: no memory. */
+struct pt_cpu_context *pt_cpu_context_nested(struct pt_cpu_context *vcpu);
 void pt_cpu_context_init(struct pt_cpu_context *cpu_context, struct pt_machine *m, int32_t index);
 
 /*

@@ -19,6 +19,7 @@ static struct pt_vm_vcpu *vcpu_of(struct pt_vm *vm, const struct pt_task *task, 
 	vcpu->task = task;
 	vcpu->vmcs = vmcs;
 	vcpu->number = -1;
+	vcpu->nested.vmcs = PT_VMCS_UNKNOWN;
 	vcpu->on_cpu.off_tsc = PTR_NO_TSC;
 	vcpu->injected = PTR_UNKNOWN;
 	*at = vcpu;
@@ -312,12 +313,13 @@ static void on_entry(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, struct pt_vm_str
 		     const struct pt_flow *f, const struct pt_vm_transition *t)
 {
 	uint32_t concealed = t->concealed ? PTR_VM_CONCEALED : 0;
+	bool nested = vcpu->nested.next;
 	struct ptr_guest_run *r = &vcpu->run.record;
 
 	if (vcpu->place == PT_VM_IN_GUEST) /* its exit was not seen, or it is another guest's */
 		close_vcpu(vm, vcpu);
 	end_exit_at_entry(vm, vcpu, st, t, concealed);
-	vcpu->nested.now = vcpu->nested.next;
+	vcpu->nested.now = vcpu->nested.next = nested;
 	if (vcpu->nested.now)
 		write_handed(vm, vcpu, t->guest_ip);
 	begin_run(vcpu, st);
@@ -439,6 +441,10 @@ void pt_vm_transition(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt
 	take_cpu(vm, st, vcpu);
 	pt_vm_identify(vm, vcpu, st->s->machine && st->s->machine->pid ? st->s->machine : vcpu->machine,
 		       vcpu_number(vm, st->s));
+	if (t->entry)
+		vcpu->nested.next = pt_vm_enters_nested(vm, vcpu, t->vmcs);
+	else if (t->vmcs != PT_VMCS_UNKNOWN)
+		vcpu->nested.now = vcpu->nested.vmcs == t->vmcs;
 	if (t->entry && t->vmcs != PT_VMCS_UNKNOWN)
 		pt_vm_use_vmcs(vm, t->vmcs, vcpu, pt_vm_record_tsc(t->tsc));
 	vcpu->vmcs = t->vmcs;

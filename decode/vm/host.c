@@ -172,8 +172,10 @@ static void on_function(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, const struct 
 		h->wrote_tsc = false;
 		pt_vm_wrote_tsc(vm, vcpu, tsc);
 		break;
-	case PT_KVM_NESTED_ENTER: vcpu->nested.next = true; break;
+	case PT_KVM_NESTED_ENTER: vcpu->nested.next = h->nested_enter = true; break;
+	case PT_KVM_NESTED_REFLECT: pt_vm_left_nested(vm, vcpu); break;
 	case PT_KVM_NESTED_EXIT:
+		pt_vm_left_nested(vm, vcpu);
 		vcpu->nested.next = false;
 		h->instruction.handed = !h->handler.found;
 		break;

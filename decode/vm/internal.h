@@ -5,6 +5,7 @@
  * - exits.c: guest runs and VM exit intervals, from their beginning to their record.
  * - schedule.c: a vCPU's thread leaves its CPU and comes back, in a VM exit interval.
  * - host.c: what the host did in a VM exit interval.
+ * - nested.c: which VMCSs are nested guests'.
  * - samples.c: what Event Trace and KVM's tracepoints say about a VM exit or entry.
  * - vmcs.c: which vCPU a VMCS belongs to, and so which clock a guest has.
  */
@@ -37,7 +38,8 @@ struct pt_vm_host {
 		uint64_t reason, next_ip; /* next_ip 0: it was not at one */
 		bool handed;
 	} instruction;
-	bool wrote_tsc; /* KVM has written the vCPU's TSC offset */
+	bool wrote_tsc;	   /* KVM has written the vCPU's TSC offset */
+	bool nested_enter; /* KVM has made ready to enter a nested guest, which may not have run yet */
 	struct {
 		bool called, blocks; /* kvm_vcpu_halt() was called; kvm_vcpu_block() was */
 		uint32_t checks;     /* calls of kvm_vcpu_check_block() before another thread ran */
@@ -100,6 +102,8 @@ struct pt_vm_vcpu {
 	struct {
 		bool now;  /* the last entry was into a nested guest */
 		bool next; /* the next entry will be */
+		uint64_t
+		    vmcs; /* of its nested guests: KVM has one for all of a vCPU's. PT_VMCS_UNKNOWN: none was seen */
 	} nested;
 	struct {
 		bool any;
@@ -222,6 +226,15 @@ void pt_vm_host_pause(struct pt_vm_vcpu *vcpu, uint64_t tsc);
 void pt_vm_host_end(struct pt_vm *vm, struct pt_vm_vcpu *vcpu);
 /* Edges' roles are asked anew after the graph was recycled. */
 void pt_vm_host_recycled(struct pt_vm *vm);
+
+/* nested.c */
+/* KVM's functions show that the guest that was left, in a VM exit interval that is open, is a nested one. */
+void pt_vm_left_nested(struct pt_vm *vm, struct pt_vm_vcpu *vcpu);
+/* The vCPU enters a guest by that VMCS (PT_VMCS_UNKNOWN: it is not known by which): whether that is a nested one.
+ * As of the functions that were called since the exit; where none of KVM's are seen, as before. */
+bool pt_vm_enters_nested(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, uint64_t vmcs);
+/* Whether nested guests have the VMCS. */
+bool pt_vm_is_nested(const struct pt_vm *vm, uint64_t vmcs);
 
 /* samples.c */
 void pt_vm_event_trace(struct pt_vm_stream *st, bool is_cfe, uint32_t type, uint64_t value);

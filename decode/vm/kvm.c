@@ -125,6 +125,8 @@ static const struct pt_kvm_function functions[] = {
     ROLE("kvm_vcpu_check_block", PT_KVM_CHECK_BLOCK),
     ROLE("kvm_vcpu_halt", PT_KVM_HALT),
     ROLE("nested_vmx_enter_non_root_mode", PT_KVM_NESTED_ENTER),
+    ROLE("nested_vmx_exit_reflected", PT_KVM_NESTED_REFLECT), /* before Linux 5.8 */
+    ROLE("nested_vmx_reflect_vmexit", PT_KVM_NESTED_REFLECT),
     ROLE("nested_vmx_vmexit", PT_KVM_NESTED_EXIT),
     ROLE("vmx_do_interrupt_irqoff", PT_KVM_INTERRUPT),
     ROLE("vmx_do_interrupt_nmi_irqoff", PT_KVM_INTERRUPT),

@@ -25,8 +25,9 @@ enum pt_kvm_role {
 	PT_KVM_CHECK_BLOCK, /* kvm_vcpu_check_block(): asks whether the halted vCPU has been woken */
 	PT_KVM_BLOCK,	    /* kvm_vcpu_block() */
 	PT_KVM_WRITE_TSC_OFFSET,
-	PT_KVM_NESTED_ENTER, /* the next entry is into a nested guest */
-	PT_KVM_NESTED_EXIT   /* the next entry is into the nested guest's hypervisor */
+	PT_KVM_NESTED_ENTER,   /* the next entry is into a nested guest */
+	PT_KVM_NESTED_REFLECT, /* the guest that was left is a nested one: its hypervisor may be asked */
+	PT_KVM_NESTED_EXIT     /* the next entry is into the nested guest's hypervisor */
 };
 
 struct pt_kvm_function {

@@ -220,7 +220,17 @@ static uint64_t host_tsc(void *arg, struct pt_emit_stream *s, struct pt_flow *f,
 	return st ? pt_vm_host_tsc(vm, st, f, packet) : PT_CLOCK_UNKNOWN;
 }
 
+static bool nested(void *arg, struct pt_emit_stream *s, uint64_t vmcs)
+{
+	struct pt_vm *vm = arg;
+	struct pt_vm_stream *st = stream_of(vm, s);
+
+	return st && st->vcpu && st->vcpu->task == s->host_task ? pt_vm_enters_nested(vm, st->vcpu, vmcs)
+								: pt_vm_is_nested(vm, vmcs);
+}
+
 const struct pt_vm_events pt_vm_events = {.transition = transition,
+					  .nested = nested,
 					  .runs = runs,
 					  .reads_runs = reads_runs,
 					  .recycled = recycled,

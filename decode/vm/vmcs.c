@@ -37,7 +37,12 @@ static void apply_known(struct pt_vm *vm, const struct pt_vm_vcpu *vcpu, struct 
 			uint64_t tsc)
 {
 	const struct pt_vcpu *v = vcpu->task ? pt_vcpus_by_tid(vm->vcpus, vcpu->task->tid) : NULL;
-	int r = v ? pt_vcpu_apply(v, clock) : 0;
+	int r;
+
+	/* Its hypervisor has set another offset. */
+	if (pt_vm_is_nested(vm, pt_vm_clock_vmcs(clock)))
+		return;
+	r = v ? pt_vcpu_apply(v, clock) : 0;
 
 	for (size_t i = 0; i < vm->writes.count && !(v && v->begin.known) && r == 0; i++) {
 		const struct pt_vm_write *write = &vm->writes.items[i];
@@ -119,7 +124,7 @@ struct pt_vm_clock *pt_vm_clock_of(struct pt_vm *vm, const struct pt_task *threa
 	struct pt_vm_clock *c = pt_vm_clocks_get(vm->clocks, vmcs);
 	const struct pt_vcpu *v = thread ? pt_vcpus_by_tid(vm->vcpus, thread->tid) : NULL;
 
-	if (!c || (is_new && v && pt_vcpu_apply(v, c) < 0))
+	if (!c || (is_new && v && !pt_vm_is_nested(vm, vmcs) && pt_vcpu_apply(v, c) < 0))
 		pt_vm_no_memory(vm);
 	else if (thread && pt_vcpus_have_vm(vm->vcpus, thread->pid))
 		pt_vm_clock_confirm(c);
@@ -252,6 +257,8 @@ bool pt_vm_host_time(void *arg, struct pt_machine *machine, int32_t vcpu, uint64
 	if (guest_tsc == PTR_NO_TSC)
 		return false;
 	for (size_t i = 0; (c = pt_vm_clocks_at(vm->clocks, i)); i++) {
+		if (pt_vm_is_nested(vm, pt_vm_clock_vmcs(c)))
+			continue;
 		fit = fit_of(vm, pt_vm_clock_vmcs(c), machine, vcpu);
 		if (fit > best_fit && pt_vm_clock_settled(c)) {
 			best = c;
