@@ -51,8 +51,8 @@ struct pt_vm_events {
 	 */
 	void (*moved)(void *arg, struct pt_emit_stream *s, const struct pt_flow *f,
 		      const struct pt_task *task, bool left, uint64_t tsc);
-	/* Whether the guest that is entered by the VMCS, or was by the time that it is seen, is a nested one, of
-	 * which the container has no code. Asked before transition(). */
+	/* Whether the guest that is entered by the VMCS, or is there when the flow begins, is a nested one.
+	 * Asked before transition(). */
 	bool (*nested)(void *arg, struct pt_emit_stream *s, uint64_t vmcs);
 	/* A TSC packet in a guest: the host TSC of it, or PT_CLOCK_UNKNOWN when that is not known
 	 * (the packet is ignored then). The flow's clock is that before the packet. */

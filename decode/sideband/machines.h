@@ -93,8 +93,8 @@ struct pt_machine *pt_machine_get(struct pt_machines *m, int32_t pid);
 
 /* A guest's vCPU, made when it is new. NULL: no memory. */
 struct pt_cpu_context *pt_machine_cpu_context(struct pt_machine *m, int32_t vcpu);
-/* What runs in the vCPU's place when its guest is a hypervisor: a nested guest, of which no thread is known. Made
- * when it is new. NULL: no memory. */
+/* What runs in the vCPU's place when its guest is a hypervisor: a nested guest, of which no thread is known.
+ * Made when it is new. NULL: no memory. */
 struct pt_cpu_context *pt_cpu_context_nested(struct pt_cpu_context *vcpu);
 void pt_cpu_context_init(struct pt_cpu_context *cpu_context, struct pt_machine *m, int32_t index);
 

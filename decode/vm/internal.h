@@ -102,8 +102,8 @@ struct pt_vm_vcpu {
 	struct {
 		bool now;  /* the last entry was into a nested guest */
 		bool next; /* the next entry will be */
-		uint64_t
-		    vmcs; /* of its nested guests: KVM has one for all of a vCPU's. PT_VMCS_UNKNOWN: none was seen */
+		/* Of its nested guests: KVM has one for all of a vCPU's. PT_VMCS_UNKNOWN: none was seen. */
+		uint64_t vmcs;
 	} nested;
 	struct {
 		bool any;
@@ -230,8 +230,8 @@ void pt_vm_host_recycled(struct pt_vm *vm);
 /* nested.c */
 /* KVM's functions show that the guest that was left, in a VM exit interval that is open, is a nested one. */
 void pt_vm_left_nested(struct pt_vm *vm, struct pt_vm_vcpu *vcpu);
-/* The vCPU enters a guest by that VMCS (PT_VMCS_UNKNOWN: it is not known by which): whether that is a nested one.
- * As of the functions that were called since the exit; where none of KVM's are seen, as before. */
+/* The vCPU enters a guest by that VMCS (PT_VMCS_UNKNOWN: which one is not known): whether it is a nested one,
+ * by KVM's functions since the exit; where none are seen, as it was. */
 bool pt_vm_enters_nested(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, uint64_t vmcs);
 /* Whether nested guests have the VMCS. */
 bool pt_vm_is_nested(const struct pt_vm *vm, uint64_t vmcs);

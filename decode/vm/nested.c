@@ -1,8 +1,8 @@
 /*
  * nested.c - which VMCSs are nested guests'; see internal.h.
  *
- * To the hardware a nested guest is a guest as its hypervisor is, by another VMCS. What KVM does between exit and
- * entry says which of them it was, and will be (arch/x86/kvm/vmx/nested.c).
+ * To the hardware a nested guest is a guest as its hypervisor is, by another VMCS. What KVM does between exit
+ * and entry says which of them it was, and will be (arch/x86/kvm/vmx/nested.c).
  */
 #include "decode/vm/internal.h"
 
