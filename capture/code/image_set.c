@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct range { /* half-open */
 	uint64_t start, end;
@@ -24,9 +25,10 @@ struct known {
 	bool begun;	      /* an image of this name, be it an empty one */
 	bool unread;	      /* that is: what is mapped was not read */
 	struct identity file; /* zeroed: of no file, or not whole */
-	uint64_t generation;  /* of the file's inode; 0: not known */
-	uint64_t size;	      /* of bytes */
-	void *bytes;	      /* of an image in memory */
+	bool young; /* it was read in the tick in which it was written: it may have been written again then */
+	uint64_t generation; /* of the file's inode; 0: not known */
+	uint64_t size;	     /* of bytes */
+	void *bytes;	     /* of an image in memory */
 	uint8_t build_id[ELF_BUILD_ID_BYTES];
 	uint32_t build_id_bytes;
 	/* Of a file that is no ELF file: what was put. */
@@ -137,7 +139,7 @@ static int begin(struct image_set *s, struct known *k, struct pt_error *e)
 	k->size = k->generation = 0;
 	k->file = (struct identity){0};
 	k->build_id_bytes = 0;
-	k->unread = false;
+	k->unread = k->young = false;
 	k->begun = true;
 	return 0;
 }
@@ -195,6 +197,29 @@ static struct identity identity_of(const struct stat *st)
 				 (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec};
 }
 
+/* What is written now may get the same time: those of files are the last tick's. */
+static bool is_young(const struct identity *file)
+{
+	struct timespec real, tick;
+	uint64_t now_ns;
+
+	if (clock_gettime(CLOCK_REALTIME, &real) || clock_getres(CLOCK_REALTIME_COARSE, &tick))
+		return false;
+	now_ns = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec;
+	return file->mtime_ns <= now_ns && now_ns - file->mtime_ns <= (uint64_t)tick.tv_nsec;
+}
+
+static bool is_same(const struct elf_source *src, const struct identity *was)
+{
+	struct identity now;
+	struct stat st;
+
+	if (fstat(src->fd, &st))
+		return false;
+	now = identity_of(&st);
+	return memcmp(&now, was, sizeof now) == 0;
+}
+
 /* The file is open, and not in the container. An image_set_result, or -1. */
 static int add_new(struct image_set *s, struct known *k, struct elf_source *src,
 		   const struct image_file *file, struct pt_error *e)
@@ -233,12 +258,20 @@ int image_set_add_file(struct image_set *s, struct ptc_writer *w, const struct i
 	if (!k)
 		goto out;
 	now = identity_of(&st);
-	if (memcmp(&k->file, &now, sizeof now) != 0) {
+	if (memcmp(&k->file, &now, sizeof now) != 0 || k->young) {
+		bool young = is_young(&now);
+
 		ret = add_new(s, k, &src, file, e);
-		if (ret == IMAGE_SET_DONE)
+		if (ret == IMAGE_SET_DONE) {
 			k->file = now;
+			k->young = young;
+		}
 	} else {
 		ret = k->range_count ? add_raw(s, k, &src, file, e) : IMAGE_SET_DONE;
+	}
+	if (ret == IMAGE_SET_DONE && !is_same(&src, &now)) {
+		pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "%s: it was written while it was read", src.path);
+		ret = image_set_add_unread(s, w, file->name, e) ? -1 : IMAGE_SET_SKIPPED;
 	}
 	if (ret == IMAGE_SET_DONE && file->generation)
 		k->generation = file->generation;

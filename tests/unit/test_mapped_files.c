@@ -112,6 +112,16 @@ static void make(const char *from, int seconds_ago)
 	utimensat(AT_FDCWD, file, times, 0);
 }
 
+/* The same file, with another content. */
+static void make_in_place(const char *from)
+{
+	char command[256];
+
+	snprintf(command, sizeof command, "cat %s >%s", from, file);
+	if (system(command))
+		exit(1);
+}
+
 /* A mapping of the file as it is, by a process that has ended, so many seconds ago. */
 static struct hw_mapping mapping(int seconds_ago)
 {
@@ -217,6 +227,72 @@ static void test_replaced(void)
 	end();
 	check(count >= 3 && images[0].size && images[count - 1].size == 0, "code, then an empty image");
 	check(put_at && put_at < count, "the records before it were put before another image of the name");
+}
+
+static bool rewrites;
+
+/* Before an image is put: the file is read after that. */
+static int write_meanwhile(void *arg, struct pt_error *e)
+{
+	(void)arg, (void)e;
+	if (rewrites)
+		make_in_place("/bin/false");
+	rewrites = false;
+	return 0;
+}
+
+/* What was read is neither what was there nor what is there now. */
+static void test_written_meanwhile(void)
+{
+	struct hw_images_pending writes = {.put = write_meanwhile};
+	struct hw_mapping m;
+
+	begin();
+	hw_images_pending(im, &writes);
+	make("/bin/false", 100);
+	m = mapping(50);
+	put(&m);
+	make("/bin/true", 90);
+	m = mapping(50);
+	rewrites = true;
+	put(&m);
+	check(!rewrites && missing() == 1, "a file that is written while it is read is not taken");
+	hw_images_pending_end(im, &writes);
+	end();
+	check(count >= 3 && images[0].size && images[count - 1].size == 0, "an empty image is the last one");
+}
+
+/* How many images a file of that age has that is put, written again with the same size and time, and put. */
+static size_t images_of_same_time(int seconds_ago)
+{
+	struct timespec times[2];
+	struct hw_mapping m;
+	struct stat st;
+
+	begin();
+	make("/bin/true", seconds_ago);
+	m = mapping(0);
+	m.time_ns += NS;
+	put(&m);
+	if (stat(file, &st))
+		exit(1);
+	times[0] = times[1] = st.st_mtim;
+	make_in_place("/bin/true");
+	utimensat(AT_FDCWD, file, times, 0);
+	put(&m);
+	end();
+	return count;
+}
+
+static void test_same_time(void)
+{
+	size_t old = images_of_same_time(50);
+	bool again = false;
+
+	/* (That the first one is read in the tick takes a machine that is not too busy.) */
+	for (int i = 0; i < 100 && !again; i++)
+		again = images_of_same_time(0) == 2 * old;
+	check(old && again, "read in the tick in which it was written: it is read again");
 }
 
 static void test_gone(void)
@@ -364,6 +440,8 @@ int main(void)
 	test_times();
 	test_tick();
 	test_replaced();
+	test_written_meanwhile();
+	test_same_time();
 	test_gone();
 	test_generation();
 	test_parent();
