@@ -55,8 +55,8 @@ struct image_file {
 
 /*
  * Puts the file into the container, unless it is there already under this name with this content (as
- * device, inode, size and mtime say; then the file is not even read). A file that is written while it is read is
- * not taken, and has an empty image.
+ * device, inode, size and mtime say; then the file is not even read). A file that is written while it is read
+ * is not taken, and has an empty image.
  *
  * Returns an image_set_result; or -1 when the container cannot be written (PT_ERR_IO, PT_ERR_CLOSED) or
  * memory is out: the writer's errors, after which the writer can only be destroyed.
