@@ -1,6 +1,7 @@
 /* image_set.c - see image_set.h. */
 #include "capture/code/image_set.h"
 #include "capture/code/elf_image.h"
+#include "capture/code/regular_file.h"
 #include "schema/array.h"
 
 #include <inttypes.h>
@@ -25,7 +26,8 @@ struct known {
 	bool begun;	      /* an image of this name, be it an empty one */
 	bool unread;	      /* that is: what is mapped was not read */
 	struct identity file; /* zeroed: of no file, or not whole */
-	bool young; /* it was read in the tick in which it was written: it may have been written again then */
+	bool
+	    young; /* it was read so soon after it was written that it may have been written again at that time */
 	uint64_t generation; /* of the file's inode; 0: not known */
 	uint64_t size;	     /* of bytes */
 	void *bytes;	     /* of an image in memory */
@@ -197,16 +199,16 @@ static struct identity identity_of(const struct stat *st)
 				 (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec};
 }
 
-/* What is written now may get the same time: those of files are the last tick's. */
+/* What is written now may get the same time. */
 static bool is_young(const struct identity *file)
 {
-	struct timespec real, tick;
+	struct timespec real;
 	uint64_t now_ns;
 
-	if (clock_gettime(CLOCK_REALTIME, &real) || clock_getres(CLOCK_REALTIME_COARSE, &tick))
+	if (clock_gettime(CLOCK_REALTIME, &real))
 		return false;
 	now_ns = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec;
-	return file->mtime_ns <= now_ns && now_ns - file->mtime_ns <= (uint64_t)tick.tv_nsec;
+	return file->mtime_ns <= now_ns && now_ns - file->mtime_ns <= file_time_lag_ns();
 }
 
 static bool is_same(const struct elf_source *src, const struct identity *was)

@@ -7,6 +7,7 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 ssize_t file_read_at(int fd, uint8_t *to, size_t n, uint64_t at)
@@ -76,4 +77,15 @@ int regular_file_below(const char *root, const char *name, struct stat *ret)
 	close(fd);
 	errno = ENOEXEC;
 	return -1;
+}
+
+#define LAG_TICKS 3 /* two, and one for a tick that is late */
+
+uint64_t file_time_lag_ns(void)
+{
+	struct timespec tick;
+
+	if (clock_getres(CLOCK_REALTIME_COARSE, &tick))
+		return 0;
+	return LAG_TICKS * ((uint64_t)tick.tv_sec * 1000000000u + (uint64_t)tick.tv_nsec);
 }

@@ -24,6 +24,13 @@ int regular_file_open(const char *path, struct stat *ret);
  */
 int regular_file_below(const char *root, const char *name, struct stat *ret);
 
+/*
+ * By how much a file's time may be before that of the write: it is the kernel's coarse clock's. That lags by
+ * what the last tick left over, less than one, and the time since (kernel/time/timekeeping.c,
+ * timekeeping_advance()); ticks may be late. 0: not known.
+ */
+uint64_t file_time_lag_ns(void);
+
 /* Reads n bytes at an offset, or as many as there are. Returns how many, or -1 with errno. */
 ssize_t file_read_at(int fd, uint8_t *to, size_t n, uint64_t at);
 

@@ -295,7 +295,7 @@ static uint64_t ns_of(const struct timespec *t)
 
 /*
  * Whether the file was written after the record was made; or may have been, when it is not known to be mapped
- * still: the times of files are those of the last tick. A program that runs cannot be written. Times to come
+ * still: a file's time may be before the write. A program that runs cannot be written. Times to come
  * are those of another machine's clock, or were set: they say nothing.
  */
 static bool is_written_since(const struct hw_images *im, const struct hw_mapping *m, const struct stat *st,
@@ -303,13 +303,11 @@ static bool is_written_since(const struct hw_images *im, const struct hw_mapping
 {
 	uint64_t now_ns = im->now_ns && m->time_ns ? im->now_ns(im->now_arg) : 0;
 	struct timespec real; /* read after the other clock: what is between makes the record younger */
-	struct timespec tick = {0};
+	uint64_t lag_ns = mapped ? 0 : file_time_lag_ns();
 
 	if (!now_ns || now_ns < m->time_ns || clock_gettime(CLOCK_REALTIME, &real))
 		return false;
-	if (!mapped)
-		clock_getres(CLOCK_REALTIME_COARSE, &tick);
-	return ns_of(&st->st_mtim) + ns_of(&tick) > ns_of(&real) - (now_ns - m->time_ns) &&
+	return ns_of(&st->st_mtim) + lag_ns > ns_of(&real) - (now_ns - m->time_ns) &&
 	       ns_of(&st->st_mtim) <= ns_of(&real);
 }
 
