@@ -26,11 +26,10 @@ struct known {
 	bool begun;	      /* an image of this name, be it an empty one */
 	bool unread;	      /* that is: what is mapped was not read */
 	struct identity file; /* zeroed: of no file, or not whole */
-	bool
-	    young; /* it was read so soon after it was written that it may have been written again at that time */
-	uint64_t generation; /* of the file's inode; 0: not known */
-	uint64_t size;	     /* of bytes */
-	void *bytes;	     /* of an image in memory */
+	bool young;	      /* read soon after a write: another one may have the same time */
+	uint64_t generation;  /* of the file's inode; 0: not known */
+	uint64_t size;	      /* of bytes */
+	void *bytes;	      /* of an image in memory */
 	uint8_t build_id[ELF_BUILD_ID_BYTES];
 	uint32_t build_id_bytes;
 	/* Of a file that is no ELF file: what was put. */
