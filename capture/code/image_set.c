@@ -250,6 +250,7 @@ int image_set_add_file(struct image_set *s, struct ptc_writer *w, const struct i
 	struct identity now;
 	struct known *k;
 	int ret = IMAGE_SET_SKIPPED;
+	bool put = true;
 
 	s->to.w = w;
 	if (elf_source_open(&src, file->path, &st, e))
@@ -268,9 +269,10 @@ int image_set_add_file(struct image_set *s, struct ptc_writer *w, const struct i
 			k->young = young;
 		}
 	} else {
-		ret = k->range_count ? add_raw(s, k, &src, file, e) : IMAGE_SET_DONE;
+		put = k->range_count;
+		ret = put ? add_raw(s, k, &src, file, e) : IMAGE_SET_DONE;
 	}
-	if (ret == IMAGE_SET_DONE && !is_same(&src, &now)) {
+	if (ret == IMAGE_SET_DONE && put && !is_same(&src, &now)) {
 		pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "%s: it was written while it was read", src.path);
 		ret = image_set_add_unread(s, w, file->name, e) ? -1 : IMAGE_SET_SKIPPED;
 	}

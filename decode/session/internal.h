@@ -390,10 +390,10 @@ void pt_session_switch_seen(const struct stream *st, struct pt_cpu_context *cpu_
 /* The task of the stream's context runs: the flow has seen the switch to it, and what the kernel did since. */
 bool pt_session_sees_switches(const struct stream *st);
 
-/* The context that a switch record is about. NULL: no stream is of that CPU. */
 /* A nested guest runs there, whose code is not that of the machine, which the container has. */
 bool pt_session_is_unknown_nested(const struct pt_cpu_context *cpu_context);
 
+/* The context that a switch record is about. NULL: no stream is of that CPU. */
 struct pt_cpu_context *pt_session_context_of(struct session *s, const struct pt_sideband_record *record);
 
 /* True if the task (may be NULL) is of a process that has code. */
