@@ -29,7 +29,7 @@ bool pt_vm_enters_nested(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, uint64_t vmc
 	if (vmcs == PT_VMCS_UNKNOWN)
 		return vcpu->nested.next;
 	/* Where the entry that KVM made ready for has failed, its hypervisor is entered again. */
-	if (vcpu->nested.next && vcpu->exit.open && (vcpu->nested.now || vcpu->vmcs != vmcs))
+	if (vcpu->host.nested_enter && vcpu->exit.open && vcpu->vmcs != vmcs)
 		set_nested(vm, vcpu, vmcs);
 	return vcpu->nested.vmcs == vmcs;
 }
