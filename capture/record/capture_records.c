@@ -92,13 +92,10 @@ static int on_bpf_event(struct capture *c, const struct hw_record *r, struct pt_
 /* PERF_RECORD_FORK: {u32 pid, ppid, tid, ptid} after the header. */
 static int on_fork(struct capture *c, const struct hw_record *r, struct pt_error *e)
 {
-	int32_t child, parent;
-
-	if (r->header.size < 24)
+	if (!c->drain.jit || r->header.size < 24)
 		return 0;
-	child = (int32_t)u32(r->bytes + 8);
-	parent = (int32_t)u32(r->bytes + 12);
-	return c->drain.jit ? hw_jit_forked(c->drain.jit, child, parent, r->time_ns, e) : 0;
+	return hw_jit_forked(c->drain.jit, (int32_t)u32(r->bytes + 8), (int32_t)u32(r->bytes + 12),
+			     r->time_ns, e);
 }
 
 /*

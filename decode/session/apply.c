@@ -216,7 +216,7 @@ static int apply(struct session *s, const struct pt_sideband_record *record, str
 	if (record->machine->pid && record->cpu >= 0 && record->tsc &&
 	    (vcpu = pt_machine_cpu_context(record->machine, record->cpu)))
 		vcpu->applied_tsc = record->tsc;
-	/* (What a kernel changed in its code may be recorded before all else: record/own_pokes.h.) */
+	/* (What a kernel changed in its code may be recorded before all else: capture/record/own_pokes.h.) */
 	record->machine->recorded |= record->tsc && pt_sideband_pid(record) != PTC_ANY_PID;
 	if ((effect & PT_SIDEBAND_EVENT) && pt_session_selects_event(s, record))
 		pt_session_events_put(s->events, record, &s->emit, s->vm, slice_of(s, record));

@@ -96,10 +96,10 @@ struct stream {
 
 /* The vCPU that had this VMCS last, and its thread in the host (vcpu.c). */
 struct vmcs_owner {
-	bool nested; /* its vCPU's nested guests have it */
 	uint64_t vmcs;
 	struct pt_cpu_context *vcpu;
 	struct pt_task *task;
+	bool nested; /* its vCPU's nested guests have it */
 };
 
 #define SEARCH_SETS 256

@@ -131,12 +131,12 @@ static void enter_guest(struct stream *st)
 	struct session *s = st->session;
 	struct pt_cpu_context *vcpu = entered_vcpu(st);
 
-	if (vcpu && is_nested(st))
-		vcpu = pt_cpu_context_nested(vcpu);
 	if (!vcpu) { /* some VM's */
 		struct pt_machine *unknown = pt_machine_get(s->machines, -1);
 
 		vcpu = unknown ? pt_machine_cpu_context(unknown, -1) : NULL;
+	} else if (is_nested(st)) {
+		vcpu = pt_cpu_context_nested(vcpu);
 	}
 	if (vcpu)
 		st->cpu_context = vcpu;

@@ -38,9 +38,9 @@ struct pt_cpu_context {
 	 * a guest's, which may go from CPU to CPU, in all. */
 	bool switch_seen;
 	uint64_t seen_gaps;
-	struct pt_cpu_context
-	    *nested_guest; /* of a vCPU: see pt_cpu_context_nested(); NULL: there was none */
-	bool nested;	   /* it is that of a vCPU's nested guests */
+	/* Of a vCPU: what pt_cpu_context_nested() made, NULL nothing yet; and whether this is that. */
+	struct pt_cpu_context *nested_guest;
+	bool nested;
 	/* Of a guest's: the host TSC of its last record that has one, when queued and when applied; 0
 	 * none. */
 	uint64_t queued_tsc, applied_tsc;
@@ -58,8 +58,8 @@ struct pt_machine {
 	struct pt_cpu_context *cpu_contexts; /* of a guest's vCPUs */
 	struct img_space nested_space;	     /* of its nested guests: empty */
 	struct pt_code *nested_code;	     /* over it; NULL: there was none */
-	bool recorded;			     /* a record that has a time was applied: its events count */
-	struct pt_page_tables *page_tables;  /* which process each CR3 is of */
+	bool recorded; /* a record of a process, with a time, was applied: its events count */
+	struct pt_page_tables *page_tables; /* which process each CR3 is of */
 	size_t page_table_count, page_table_room;
 	uint64_t learnt;   /* how often that has changed */
 	bool images;	   /* the container has code of it */

@@ -313,7 +313,7 @@ static void on_entry(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, struct pt_vm_str
 		     const struct pt_flow *f, const struct pt_vm_transition *t)
 {
 	uint32_t concealed = t->concealed ? PTR_VM_CONCEALED : 0;
-	bool nested = vcpu->nested.next;
+	bool nested = vcpu->nested.next; /* close_vcpu() forgets it */
 	struct ptr_guest_run *r = &vcpu->run.record;
 
 	if (vcpu->place == PT_VM_IN_GUEST) /* its exit was not seen, or it is another guest's */

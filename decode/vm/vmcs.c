@@ -25,11 +25,14 @@ void pt_vm_identify(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, struct pt_machine
 /* KVM has freed it: it was another vCPU's before. */
 static void take_from_others(struct pt_vm *vm, uint64_t vmcs, const struct pt_vm_vcpu *vcpu)
 {
-	for (struct pt_vm_vcpu *other = vm->vcpu_list; other; other = other->next)
+	for (struct pt_vm_vcpu *other = vm->vcpu_list; other; other = other->next) {
 		if (other != vcpu && other->vmcs == vmcs) {
 			other->vmcs = PT_VMCS_UNKNOWN;
 			other->vmcs_used = false;
 		}
+		if (other != vcpu && other->nested.vmcs == vmcs)
+			other->nested.vmcs = PT_VMCS_UNKNOWN;
+	}
 }
 
 /* The clock of a VMCS gets what is known of the vCPU's offset, when it becomes the vCPU's at tsc. */
@@ -257,10 +260,8 @@ bool pt_vm_host_time(void *arg, struct pt_machine *machine, int32_t vcpu, uint64
 	if (guest_tsc == PTR_NO_TSC)
 		return false;
 	for (size_t i = 0; (c = pt_vm_clocks_at(vm->clocks, i)); i++) {
-		if (pt_vm_is_nested(vm, pt_vm_clock_vmcs(c)))
-			continue;
 		fit = fit_of(vm, pt_vm_clock_vmcs(c), machine, vcpu);
-		if (fit > best_fit && pt_vm_clock_settled(c)) {
+		if (fit > best_fit && pt_vm_clock_settled(c) && !pt_vm_is_nested(vm, pt_vm_clock_vmcs(c))) {
 			best = c;
 			best_fit = fit;
 		}

@@ -2,6 +2,8 @@
  * test_vm_nested.c - which VMCS is nested guests', by what KVM did between exit and entry: also where an entry
  * that KVM made ready for failed, or was left before it was made, and where the trace begins in a nested guest.
  */
+#include <stdlib.h>
+
 #include "decode/vm/internal.h"
 #include "tests/unit/check.h"
 
@@ -30,6 +32,24 @@ static void begin(void)
 static void make_ready(void)
 {
 	vcpu.nested.next = vcpu.host.nested_enter = true;
+}
+
+/* KVM has freed it, and another VM has it as its own. */
+static void test_used_again(void)
+{
+	struct pt_vm_vcpu other = {.vmcs = PT_VMCS_UNKNOWN, .nested.vmcs = PT_VMCS_UNKNOWN};
+
+	begin();
+	vcpu.next = &other;
+	vm.clocks = pt_vm_clocks_create(0, 0);
+	leave(NESTED);
+	pt_vm_left_nested(&vm, &vcpu);
+	pt_vm_use_vmcs(&vm, NESTED, &vcpu, 10);
+	check(pt_vm_is_nested(&vm, NESTED), "nested guests'");
+	pt_vm_use_vmcs(&vm, NESTED, &other, 20);
+	check(!pt_vm_is_nested(&vm, NESTED), "another vCPU's by then: not nested");
+	pt_vm_clocks_destroy(vm.clocks);
+	free(vm.uses.items);
 }
 
 int main(void)
@@ -64,6 +84,8 @@ int main(void)
 	pt_vm_left_nested(&vm, &vcpu);
 	check(pt_vm_is_nested(&vm, NESTED) && vcpu.exit.record.flags == PTR_VM_NESTED,
 	      "a trace that begins in a nested guest: from its first exit on");
+
+	test_used_again();
 
 	begin();
 	check(!pt_vm_enters_nested(&vm, &vcpu, PT_VMCS_UNKNOWN), "without VMCS packets: not by itself");
