@@ -3,6 +3,7 @@
 #
 #   host=$tmp/host; programs ls ...; cat >"$host/run.sh"
 #               what the box is to do; pt-capture is in its PATH
+#   one_guest   what run.sh may source to start a VM and to capture while it is known to trace
 #   box [run.sh options]
 #               runs it; its /host/out is $tmp/out. PTBOX_KEPT=DIR keeps that in DIR/TEST.N, and takes it from
 #               there the next time
@@ -65,6 +66,38 @@ WORK
 # compiled NAME: tests/programs/NAME.c, static, in PATH
 compiled() {
 	gcc -O1 -g -pthread -static -o "$host/bin/$1" "tests/programs/$1.c" || exit 1
+}
+# one_guest: a VM "g1" in the box, for run.sh after `. /host/one_guest` in /host/out
+one_guest() {
+	cat >"$host/one_guest" <<'EOS'
+start_guest() { # OPTION of vmm...
+	modprobe kvm_intel || exit 1
+	vmm -n g1 "$@" -k /vm/vmlinux -i /vm/g1.initrd -o /host/out/g1 \
+		-a "quiet cryptomgr.notests audit=0 apparmor=0 selinux=0 random.trust_cpu=on" >g1.log 2>&1 &
+	vmm=$!
+}
+wait_for() { # NAME: a file that the guest puts or touches
+	until [ -e "g1/$1" ]; do kill -0 $vmm || exit 1; sleep 0.01; done
+}
+stop_guest() {
+	sleep 0.2
+	kill $vmm
+	wait
+}
+start_capture() { # OPTION of pt-capture...: it traces when this returns
+	mkfifo ctl ack
+	exec 3<>ctl 4<>ack
+	pt-capture "$@" -D -1 --control fifo:ctl,ack -o host.ptc 2>host.err &
+	capture=$!
+	echo enable >&3
+	read -r answer <&4
+}
+stop_capture() {
+	echo stop >&3
+	wait $capture || exit 1
+	rm ctl ack
+}
+EOS
 }
 boxes=0
 box() {

@@ -35,28 +35,18 @@ vmctl put log <log
 vmctl touch put
 kill -9 -1
 EOS
+one_guest
 cat >"$host/run.sh" <<'EOS'
 #!/bin/sh
-cd /host/out && modprobe kvm_intel || exit 1
-vmm -n g1 -c 1 -k /vm/vmlinux -i /vm/g1.initrd -m 600 -o /host/out/g1 \
-	-a "quiet cryptomgr.notests audit=0 apparmor=0 selinux=0 random.trust_cpu=on" >g1.log 2>&1 &
-vmm=$!
-until [ -e g1/recorded ]; do kill -0 $vmm || exit 1; sleep 0.01; done
-mkfifo ctl ack
-exec 3<>ctl 4<>ack
-pt-capture --vm g1 -m 1M,64M -z -7 -e psb_period=3 -D -1 --control fifo:ctl,ack -o host.ptc 2>host.err &
-capture=$!
-echo enable >&3
-read -r answer <&4
+cd /host/out && . /host/one_guest || exit 1
+start_guest -c 1 -m 600
+wait_for recorded
+start_capture --vm g1 -m 1M,64M -z -7 -e psb_period=3
 touch g1/go
-until [ -e g1/ran ]; do kill -0 $vmm || exit 1; sleep 0.01; done
-echo stop >&3
-wait $capture
-rm ctl ack
-until [ -e g1/put ]; do kill -0 $vmm || exit 1; sleep 0.01; done
-sleep 0.2
-kill $vmm
-wait
+wait_for ran
+stop_capture
+wait_for put
+stop_guest
 exit 0
 EOS
 box -c 2 -m 2000 -k

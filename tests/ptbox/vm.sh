@@ -31,19 +31,18 @@ mount --bind /dev/null /proc/kcore
 sleep 1.5
 pt-capture --sideband-only -z -7 -m 1M -o no_kernel.ptc -- sh /host/busy 2 2>no_kernel.err
 EOS
+one_guest
 cat >"$host/run.sh" <<'EOS'
 #!/bin/sh
-cd /host/out && modprobe kvm_intel || exit 1
-vmm -n g1 -k /vm/vmlinux -i /vm/g1.initrd -m 320 -o /host/out/g1 \
-	-a "quiet cryptomgr.notests audit=0 apparmor=0 selinux=0 random.trust_cpu=on" >g1.log 2>&1 &
-vmm=$!
-until [ -e g1/ready1 ]; do kill -0 $vmm || exit 1; sleep 0.01; done
+cd /host/out && . /host/one_guest || exit 1
+start_guest -m 320
+wait_for ready1
 pt-capture --vm list >list 2>list.err || exit 1
 pt-capture --vm g1 -m 1M,32M -e cyc,psb_period=3 -d 0.02 -o host.ptc 2>host.err || exit 1
 echo $vmm >pid
 echo phase 2
 touch g1/done1
-until [ -e g1/ready2 ]; do kill -0 $vmm || exit 1; sleep 0.01; done
+wait_for ready2
 # The guest's kernel as it can be had on the host: where a mounted root has it, and as files.
 echo export
 pt-capture export --perf-data exported g1/guest.ptc 2>export.err || exit 1

@@ -26,29 +26,19 @@ vmctl put guest.err <guest.err
 vmctl touch recorded
 kill -9 -1
 EOS
+one_guest
 cat >"$host/run.sh" <<'EOS'
 #!/bin/sh
-cd /host/out && modprobe kvm_intel || exit 1
-vmm -n g1 -k /vm/vmlinux -i /vm/g1.initrd -m 600 -o /host/out/g1 \
-	-a "quiet cryptomgr.notests audit=0 apparmor=0 selinux=0 random.trust_cpu=on" >g1.log 2>&1 &
-vmm=$!
-until [ -e g1/looping ]; do kill -0 $vmm || exit 1; sleep 0.01; done
-mkfifo ctl ack
-exec 3<>ctl 4<>ack
-pt-capture --vm g1 -m 1M,64M -z -7 -e psb_period=3 -D -1 --control fifo:ctl,ack -o host.ptc 2>host.err &
-capture=$!
-echo enable >&3
-read -r answer <&4
+cd /host/out && . /host/one_guest || exit 1
+start_guest -m 600
+wait_for looping
+start_capture --vm g1 -m 1M,64M -z -7 -e psb_period=3
 touch g1/go
 sleep 0.12
-echo stop >&3
-wait $capture || exit 1
-rm ctl ack
+stop_capture
 touch g1/done
-until [ -e g1/recorded ]; do kill -0 $vmm || exit 1; sleep 0.01; done
-sleep 0.2
-kill $vmm
-wait
+wait_for recorded
+stop_guest
 exit 0
 EOS
 box -c 1 -m 2000 -k

@@ -40,19 +40,16 @@ vmctl put guest.err <guest.err
 vmctl put hidden <hidden
 kill -9 -1
 EOS
+one_guest
 cat >"$host/run.sh" <<'EOS'
 #!/bin/sh
-cd /host/out && modprobe kvm_intel || exit 1
-vmm -n g1 -c 2 -k /vm/vmlinux -i /vm/g1.initrd -m 600 -o /host/out/g1 \
-	-a "quiet cryptomgr.notests audit=0 apparmor=0 selinux=0 random.trust_cpu=on" >g1.log 2>&1 &
-vmm=$!
-until [ -e g1/recorded ]; do kill -0 $vmm || exit 1; sleep 0.01; done
+cd /host/out && . /host/one_guest || exit 1
+start_guest -c 2 -m 600
+wait_for recorded
 pt-capture --vm g1 -m 1M,32M -z -7 -e psb_period=3 -d 0.06 -o host.ptc 2>host.err || exit 1
 touch g1/done
-until [ -e g1/hidden ]; do kill -0 $vmm || exit 1; sleep 0.01; done
-sleep 0.2
-kill $vmm
-wait
+wait_for hidden
+stop_guest
 exit 0
 EOS
 box -c 2 -m 2000 -k
