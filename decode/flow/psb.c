@@ -122,8 +122,13 @@ bool pt_flow_on_psbend(struct pt_flow *f)
 	f->overflow.insns = f->counts.insns;
 	f->overflow.pending = f->overflow.pending && !f->psb.fup;
 	if (f->psb.fup && f->state == PT_FLOW_NO_IMAGE) {
+		bool left;
+
 		f->no_image.wrong = false;
-		return pt_flow_leave_no_image(f, f->psb.ip);
+		left = pt_flow_leave_no_image(f, f->psb.ip);
+		/* What is called without code is in the CPU's stack, not in the model's. */
+		f->stack_state.stale_hw |= f->state == PT_FLOW_NO_IMAGE;
+		return left;
 	}
 	if (f->psb.fup) {
 		f->psb.alone = true;
