@@ -4,6 +4,7 @@
 #include "capture/code/kcore.h"
 #include "capture/code/regular_file.h"
 #include "capture/record/ancestors.h"
+#include "capture/record/proc.h"
 #include "capture/record/sample_id.h"
 #include "schema/bytes.h"
 
@@ -199,7 +200,7 @@ static int put_vdso(struct hw_images *im, const struct hw_mapping *m, struct pt_
 		return pt_fail_no_memory(e, "the vdso");
 	struct iovec to = {copy, m->bytes}, from = {(void *)(uintptr_t)m->start, m->bytes};
 
-	if (process_vm_readv(m->pid, &to, 1, &from, 1, 0) == (ssize_t)m->bytes)
+	if (process_vm_readv(hw_proc_with_memory(m->pid), &to, 1, &from, 1, 0) == (ssize_t)m->bytes)
 		r = put_read_vdso(im, m, &copy, e);
 	else
 		r = put_known_vdso(im, m, e);
@@ -260,11 +261,11 @@ static int open_place(const struct hw_mapping *m, const struct places *at, struc
 
 	switch (at->place) {
 	case LINK:
-		snprintf(path, sizeof path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, m->pid, m->start,
-			 m->start + m->bytes);
+		snprintf(path, sizeof path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
+			 hw_proc_with_memory(m->pid), m->start, m->start + m->bytes);
 		return regular_file_below("", path, ret);
 	case ROOT:
-		snprintf(path, sizeof path, "/proc/%d/root", at->pid);
+		snprintf(path, sizeof path, "/proc/%d/root", hw_proc_with_memory(at->pid));
 		return regular_file_below(path, m->name, ret);
 	default: return regular_file_below("", m->name, ret);
 	}

@@ -3,6 +3,7 @@
 #include "capture/code/jit_symbols.h"
 #include "capture/code/regular_file.h"
 #include "capture/record/byte_buffer.h"
+#include "capture/record/proc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +52,8 @@ static void open_file(struct jit_names *n)
 		n->owner_known = true;
 		n->owner = st.st_uid;
 	}
-	snprintf(path[0], sizeof path[0], "/proc/%d/root/tmp/perf-%d.map", n->pid, n->pid);
+	snprintf(path[0], sizeof path[0], "/proc/%d/root/tmp/perf-%d.map", hw_proc_with_memory(n->pid),
+		 n->pid);
 	snprintf(path[1], sizeof path[1], "/tmp/perf-%d.map", n->pid); /* the process has ended */
 	for (unsigned i = 0; i < 2 && n->fd < 0; i++) {
 		n->fd = regular_file_open(path[i], &st);

@@ -1,6 +1,7 @@
 /* jit_process.c - see jit_process.h. */
 #include "capture/record/jit_process.h"
 #include "capture/record/jit.h"
+#include "capture/record/proc.h"
 #include "schema/array.h"
 
 #include <fcntl.h>
@@ -138,6 +139,7 @@ int jit_reading_create(struct jit_reading **ret, int32_t pid, uint64_t (*now_ns)
 	int got, memory;
 
 	*ret = NULL;
+	pid = hw_proc_with_memory(pid);
 	snprintf(path, sizeof path, "/proc/%d/mem", pid);
 	memory = open(path, O_RDONLY | O_CLOEXEC);
 	if (!r || memory < 0) {

@@ -2,6 +2,7 @@
 #include "capture/record/proc.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,6 +175,31 @@ bool hw_proc_has_ended(int32_t tid)
 	}
 	hw_list_deinit(&threads);
 	return ended;
+}
+
+/* /proc/TID/exe has no target when the thread has no memory: it has ended, or is the kernel's. */
+static bool has_memory(int32_t tid)
+{
+	char path[32], target[1];
+
+	snprintf(path, sizeof path, "/proc/%d/exe", tid);
+	return readlink(path, target, sizeof target) >= 0 || errno != ENOENT;
+}
+
+int32_t hw_proc_with_memory(int32_t pid)
+{
+	struct hw_list threads = {0};
+	struct pt_error why = {0};
+	int32_t ret = pid;
+
+	if (has_memory(pid))
+		return pid;
+	if (hw_proc_threads(&threads, pid, &why) == 0)
+		for (size_t i = 0; i < threads.count && ret == pid; i++)
+			if (threads.at[i] != pid && has_memory(threads.at[i]))
+				ret = threads.at[i];
+	hw_list_deinit(&threads);
+	return ret;
 }
 
 bool hw_proc_in_pid_namespace(void)

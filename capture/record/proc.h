@@ -38,6 +38,12 @@ int32_t hw_proc_of_thread(int32_t tid);
  */
 bool hw_proc_has_ended(int32_t tid);
 
+/*
+ * The number under which /proc shows a process's memory, files and root directory: pid, or when its main thread
+ * has ended that of another of its threads. pid where there is none.
+ */
+int32_t hw_proc_with_memory(int32_t pid);
+
 /* Whether this is a PID namespace other than the machine's first, where the processes outside of it have no
  * numbers: a container's. (linux/proc_ns.h: PROC_PID_INIT_INO.) */
 bool hw_proc_in_pid_namespace(void);

@@ -110,7 +110,7 @@ static int add_mappings(const struct sink *s, int32_t pid)
 	int ret = 0;
 	FILE *f;
 
-	snprintf(path, sizeof path, "/proc/%d/maps", pid);
+	snprintf(path, sizeof path, "/proc/%d/maps", hw_proc_with_memory(pid));
 	f = fopen(path, "re");
 	if (!f)
 		return 0;

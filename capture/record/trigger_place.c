@@ -2,6 +2,7 @@
 #include "capture/record/trigger_place.h"
 #include "capture/code/regular_file.h"
 #include "capture/record/filter_symbols.h"
+#include "capture/record/proc.h"
 #include "decode/insn.h"
 
 #include <elf.h>
@@ -234,7 +235,7 @@ static int find(const struct hw_trigger *t, int32_t pid, struct found *f, struct
 {
 	bool kernel_only = strcmp(t->file, "kernel") == 0;
 
-	if (pid && !kernel_only && look_in_process(f, t, pid, e))
+	if (pid && !kernel_only && look_in_process(f, t, hw_proc_with_memory(pid), e))
 		return -1;
 	if (t->kind == HW_TRIGGER_ADDRESS)
 		return 0;

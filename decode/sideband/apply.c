@@ -283,12 +283,13 @@ int pt_sideband_apply(const struct pt_sideband_record *s, struct pt_error *e)
 	}
 }
 
-/* EXIT: as FORK. */
+/* EXIT: as FORK. The page tables are the process's until its last thread ends; but not all of its threads may be
+ * known, so the main one must have ended, too. */
 void pt_sideband_exit(const struct pt_sideband_record *s)
 {
 	int32_t pid = number(s, 0), tid = number(s, 2);
 	struct pt_process *process = pt_tasks_find_process(s->machine->tasks, pid);
-	bool alive = false;
+	bool alive = false, main_ended = pid == tid;
 
 	if (!process)
 		return;
@@ -296,9 +297,10 @@ void pt_sideband_exit(const struct pt_sideband_record *s)
 		if (task->tid == tid)
 			task->exited = true;
 		alive |= !task->exited;
+		main_ended |= task->tid == pid && task->exited;
 	}
 	process->gone = !alive;
-	if (pid == tid) {
+	if (main_ended && !alive) {
 		pt_machine_forget(s->machine, process);
 		process->fresh = true;
 	}
