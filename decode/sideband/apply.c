@@ -283,8 +283,8 @@ int pt_sideband_apply(const struct pt_sideband_record *s, struct pt_error *e)
 	}
 }
 
-/* EXIT: as FORK. The page tables are the process's until its last thread ends; but not all of its threads may be
- * known, so the main one must have ended, too. */
+/* EXIT: as FORK. The page tables are the process's until its last thread ends; but not all of its threads may
+ * be known, so the main one must have ended, too. */
 void pt_sideband_exit(const struct pt_sideband_record *s)
 {
 	int32_t pid = number(s, 0), tid = number(s, 2);

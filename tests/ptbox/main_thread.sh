@@ -42,6 +42,6 @@ done
 "$PT_BIN/pt-query" "$tmp/m.db" --format csv --sql "SELECT dso, sum(branches) FROM functions GROUP BY dso" |
 	tr -d '\r' >"$tmp/files"
 for f in tmp/before.bin tmp/during.bin usr/bin/main_thread tmp/c/usr/bin/elsewhere; do
-	n=$(sed -n "s|^/$f[^,]*,||p" "$tmp/files")
+	n=$(sed -n "s|^/${f}[^,]*,||p" "$tmp/files")
 	check "$f: ${n:-no} branches: $(cat "$tmp/files")" test "${n:-0}" -gt 100
 done
