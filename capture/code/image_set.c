@@ -283,11 +283,13 @@ out:
 	return ret;
 }
 
-bool image_set_has(const struct image_set *s, const char *name, uint64_t inode, uint64_t generation)
+bool image_set_has(const struct image_set *s, const struct image_file *file, uint64_t inode)
 {
-	const struct known *k = find_known(s, name);
+	const struct range r = {file->offset, file->offset + file->bytes};
+	const struct known *k = find_known(s, file->name);
 
-	return k && inode && k->file.inode == inode && k->generation == generation && !k->range_count;
+	return k && inode && k->file.inode == inode && k->generation == file->generation &&
+	       (!k->range_count || has_range(k, &r));
 }
 
 /* ---- Others ---- */
@@ -321,6 +323,48 @@ int image_set_add_bytes(struct image_set *s, struct ptc_writer *w, const char *n
 		free(src.bytes);
 	}
 	return ret;
+}
+
+static int put_memory(struct image_set *s, const struct image_file *file, const uint8_t *bytes,
+		      bool continues, struct pt_error *e)
+{
+	const struct ptc_image image = {.kind = PTC_IMAGE_FILE,
+					.machine_pid = s->to.machine_pid,
+					.pid = PTC_ANY_PID,
+					.name = file->name,
+					.name_bytes = (uint32_t)strlen(file->name),
+					.offset = file->offset,
+					.vaddr = file->offset,
+					.size = file->bytes,
+					.bytes = bytes,
+					.continues = continues};
+
+	return ptc_put_image(s->to.w, &image, e);
+}
+
+int image_set_add_memory(struct image_set *s, struct ptc_writer *w, const struct image_file *file,
+			 uint64_t inode, const uint8_t *bytes, struct pt_error *e)
+{
+	const struct identity identity = {.inode = inode};
+	struct range r = {file->offset, file->offset + file->bytes};
+	struct known *k = known_of(s, file->name, e);
+
+	s->to.w = w;
+	if (!k)
+		return -1;
+	if (memcmp(&k->file, &identity, sizeof identity) != 0 || k->generation != file->generation) {
+		if (begin(s, k, e))
+			return -1;
+		k->file = identity;
+		k->generation = file->generation;
+	}
+	if (has_range(k, &r))
+		return 0;
+	if (pt_array_grow(&k->ranges, k->range_count, &k->range_room, e) ||
+	    put_memory(s, file, bytes, k->range_count > 0, e))
+		return -1;
+	k->ranges[k->range_count++] = r;
+	return 0;
 }
 
 int image_set_add_unread(struct image_set *s, struct ptc_writer *w, const char *name, struct pt_error *e)

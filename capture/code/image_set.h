@@ -71,9 +71,19 @@ int image_set_add_file(struct image_set *s, struct ptc_writer *w, const struct i
 int image_set_add_bytes(struct image_set *s, struct ptc_writer *w, const char *name, const void *bytes,
 			size_t size, struct pt_error *e);
 
-/* Whether the container's last image of that name is of the file with that inode and generation, as it was when
- * it was read. inode 0, not known, is none's. */
-bool image_set_has(const struct image_set *s, const char *name, uint64_t inode, uint64_t generation);
+/*
+ * What a process has in its memory of a file that cannot be opened: file->bytes bytes, as the file has them
+ * from file->offset on (path is not used). Like a file that is no ELF file, without symbols; of one file (inode
+ * and generation) what is there already is not put again. 0, or -1 as above.
+ */
+int image_set_add_memory(struct image_set *s, struct ptc_writer *w, const struct image_file *file,
+			 uint64_t inode, const uint8_t *bytes, struct pt_error *e);
+
+/*
+ * Whether the container's last image of the file's name has what is mapped of the file with that inode and
+ * generation, as it was when it was read (path is not used). inode 0, not known, is none's.
+ */
+bool image_set_has(const struct image_set *s, const struct image_file *file, uint64_t inode);
 
 /* What is mapped under this name from now on was not read. 0, or -1 as above. */
 int image_set_add_unread(struct image_set *s, struct ptc_writer *w, const char *name, struct pt_error *e);

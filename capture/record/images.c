@@ -4,6 +4,7 @@
 #include "capture/code/kcore.h"
 #include "capture/code/regular_file.h"
 #include "capture/record/ancestors.h"
+#include "capture/record/mapped_memory.h"
 #include "capture/record/proc.h"
 #include "capture/record/sample_id.h"
 #include "schema/bytes.h"
@@ -225,11 +226,11 @@ struct hw_mapping hw_mapping_of(const uint8_t *p)
 }
 
 /*
- * What is tried for a mapped file's code: the mapping's own link, the file by its name in the root directory of
- * the process, in those of its parents, and here. All but the first may be another file by now. (Not the
- * device: that of btrfs and overlayfs is another one in MMAP2 than in stat().)
+ * What is tried for a mapped file's code: the mapping's own link, the program that the process executes, the
+ * file by its name in the root directory of the process, in those of its parents, and here. All but the first
+ * may be another file. (Not the device: that of btrfs and overlayfs is another one in MMAP2 than in stat().)
  */
-enum place { LINK, ROOT, HERE };
+enum place { LINK, PROGRAM, ROOT, HERE };
 
 /* A place, and of ROOT whose root directory: the process's first. */
 struct places {
@@ -244,6 +245,10 @@ struct places {
 static bool next_place(const struct hw_images *im, const struct hw_mapping *m, struct places *at)
 {
 	if (at->place == LINK) {
+		at->place = PROGRAM;
+		return true;
+	}
+	if (at->place == PROGRAM) {
 		*at = (struct places){ROOT, m->pid, 0};
 		return true;
 	}
@@ -263,6 +268,11 @@ static int open_place(const struct hw_mapping *m, const struct places *at, struc
 	case LINK:
 		snprintf(path, sizeof path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
 			 hw_proc_with_memory(m->pid), m->start, m->start + m->bytes);
+		return regular_file_below("", path, ret);
+	case PROGRAM:
+		if (!m->inode) /* nothing says that it is the file */
+			return -1;
+		snprintf(path, sizeof path, "/proc/%d/exe", hw_proc_with_memory(m->pid));
 		return regular_file_below("", path, ret);
 	case ROOT:
 		snprintf(path, sizeof path, "/proc/%d/root", hw_proc_with_memory(at->pid));
@@ -331,47 +341,71 @@ struct search {
 	struct pt_error why;	/* or why it was not taken */
 };
 
+static struct image_file file_of(const struct hw_mapping *m, const char *path)
+{
+	return (struct image_file){.name = m->name,
+				   .path = path,
+				   .offset = m->offset,
+				   .bytes = m->bytes,
+				   .generation = m->generation};
+}
+
 /* An image_set_result, or -1. */
 static int try_place(struct hw_images *im, struct search *s, const struct places *at)
 {
 	const struct hw_mapping *m = s->m;
 	int fd, ret = IMAGE_SET_SKIPPED;
 	char path[32];
+	const struct image_file file = file_of(m, path);
 	struct stat st;
 
 	fd = open_place(m, at, &st);
 	if (fd < 0)
 		return IMAGE_SET_SKIPPED;
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	s->not_mapped = why_not_mapped(im, m, &st, path, at->place == LINK);
+	s->not_mapped = why_not_mapped(im, m, &st, path, at->place == LINK || at->place == PROGRAM);
 	if (!s->not_mapped)
-		ret = image_set_add_file(im->set, im->w,
-					 &(struct image_file){.name = m->name,
-							      .path = path,
-							      .offset = m->offset,
-							      .bytes = m->bytes,
-							      .generation = m->generation},
-					 &s->why);
+		ret = image_set_add_file(im->set, im->w, &file, &s->why);
 	close(fd);
 	return ret;
+}
+
+/* No file that is there is the mapped one, or may be opened: what is known of it from before, or what the
+ * process has in its memory. An image_set_result, or -1. */
+static int put_without_file(struct hw_images *im, const struct hw_mapping *m, struct pt_error *e)
+{
+	struct image_file file = file_of(m, NULL);
+	uint8_t *bytes;
+	int r;
+
+	if (image_set_has(im->set, &file, m->inode))
+		return IMAGE_SET_DONE;
+	r = hw_mapped_memory(m, &bytes, &file.bytes, e);
+	if (r)
+		return r < 0 ? -1 : IMAGE_SET_SKIPPED;
+	r = image_set_add_memory(im->set, im->w, &file, m->inode, bytes, e);
+	free(bytes);
+	return r;
 }
 
 static int put_file(struct hw_images *im, const struct hw_mapping *m, struct pt_error *e)
 {
 	struct search s = {.m = m};
 	struct places at = {0};
+	int r;
 
 	do {
-		int r = try_place(im, &s, &at);
-
+		r = try_place(im, &s, &at);
 		if (r < 0)
 			*e = s.why;
 		if (r != IMAGE_SET_SKIPPED)
 			return r;
 	} while (next_place(im, m, &at));
-	/* It was mapped before, and could be read then. */
-	if (s.not_mapped != WRITTEN && image_set_has(im->set, m->name, m->inode, m->generation))
-		return 0;
+	if (s.not_mapped != WRITTEN) {
+		r = put_without_file(im, m, e);
+		if (r != IMAGE_SET_SKIPPED)
+			return r;
+	}
 	return unread(im, m, s.why.message[0] ? s.why.message : s.not_mapped ? s.not_mapped : "not there", e);
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -40,6 +41,7 @@ static uint64_t now_ns(const void *arg)
 struct image {
 	uint64_t size, offset;
 	uint32_t continues;
+	uint8_t first; /* byte */
 };
 
 static struct image images[64];
@@ -89,7 +91,8 @@ static void end(void)
 		if (c.type == PTC_ROUND && !put_at)
 			put_at = count;
 		if (c.type == PTC_IMAGE && ptc_parse_image(&c, &i, &e) == 0)
-			images[count++] = (struct image){i.size, i.offset, i.continues};
+			images[count++] =
+			    (struct image){i.size, i.offset, i.continues, i.size ? *i.bytes : 0};
 	}
 	ptc_reader_destroy(r);
 	close(fd);
@@ -430,6 +433,64 @@ static void test_raw(void)
 	      "two ranges of it, the second one up to the file's end");
 }
 
+/* Three pages of a file, mapped here, the first one of them at *at. It is replaced then. */
+static struct hw_mapping map_and_replace(uint8_t byte, uint8_t **at)
+{
+	static char bytes[3 * PAGE];
+	struct hw_mapping m;
+	int f;
+
+	unlink(file);
+	memset(bytes, byte, sizeof bytes);
+	f = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (write(f, bytes, sizeof bytes) != (ssize_t)sizeof bytes)
+		exit(1);
+	*at = mmap(NULL, sizeof bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, f, 0);
+	if (*at == MAP_FAILED)
+		exit(1);
+	m = mapping(50);
+	m.pid = getpid();
+	m.start = (uintptr_t)*at;
+	m.bytes = sizeof bytes;
+	close(f);
+	make("/bin/true", 100);
+	return m;
+}
+
+/* Who is not root may not open what /proc/PID/map_files has. What is mapped is read from the process. */
+static void test_memory(void)
+{
+	uint8_t *at, *last;
+	struct hw_mapping m;
+
+	if ((getuid() == 0 && setresuid(65534, 65534, 65534)) || prctl(PR_SET_DUMPABLE, 1))
+		exit(1);
+	begin();
+	m = map_and_replace(0xc3, &at);
+	put(&m);
+	put(&m);
+	check(missing() == 0, "a file that was replaced, of a process that has it mapped");
+	mprotect(at + 2 * PAGE, PAGE, PROT_READ);
+	put(&m);
+	check(missing() == 0, "its mapping has changed, but the container has it");
+	munmap(at, 3 * PAGE);
+	m = map_and_replace(0x90, &last);
+	m.inode++;
+	put(&m);
+	check(missing() == 1, "another file is mapped there than the record says");
+	m.inode--;
+	m.offset = PAGE;
+	put(&m);
+	check(missing() == 2, "or another part of it");
+	m.offset = 0;
+	put(&m);
+	check(missing() == 2, "the file that is mapped now");
+	end();
+	check(count == 3 && images[0].size == 3 * PAGE && images[0].first == 0xc3 && !images[1].size &&
+		  images[2].size == 3 * PAGE && images[2].first == 0x90,
+	      "the code of the first, none, that of the second");
+}
+
 int main(void)
 {
 	int made;
@@ -448,6 +509,9 @@ int main(void)
 	test_generation();
 	test_parent();
 	test_raw();
+	unlink(file);
+	strcat(file, "-nobody");
+	test_memory();
 	unlink(file);
 	return sum_up();
 }
