@@ -190,8 +190,9 @@ enum ptc_aux_flags {
  *                               kernel took it
  *   trace_clock                 engine import-trace-cmd: the clock that its times were taken by, x86-tsc,
  *                               local...
- *   time_zero, time_mult, time_shift   perf clock: ns = time_zero + (tsc * time_mult >> time_shift), 128
- *                                      bit inside
+ *   time_zero, time_mult, time_shift   perf clock, or that of the attrs (use_clockid): ns = time_zero +
+ *                                      (tsc * time_mult >> time_shift), 128 bit inside. Where it is measured,
+ *                                      sideband alone has it once more at the end, better: the last counts
  *   kvm.PID.VCPU.tsc_offset, .tsc_ratio, .tsc_frac_bits, .tid
  *                               from KVM's debugfs when the capture began; tsc_offset is signed: guest
  *                               TSC = (host TSC * tsc_ratio >> tsc_frac_bits) + tsc_offset

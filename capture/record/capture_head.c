@@ -367,12 +367,12 @@ int capture_put_head(struct capture *c, struct pt_error *e)
 	struct running running = {0};
 	int r;
 
-	c->clock = hw_clock_read(c->ev.rings[0].ring.page);
+	hw_clock_settle(&c->clock, c->ev.rings[0].ring.page);
 	if (capture_put_events(c, e))
 		return -1;
 	if (!c->clock.mult)
-		c->notice(
-		    "this kernel's perf clock is not the TSC: sideband has no place in the trace's time");
+		c->notice("no clock of this kernel follows from the TSC: sideband has no place in the "
+			  "trace's time");
 	if (!c->clock.mult && c->jit) {
 		c->notice("--jit needs that place: code that is made at run time is not read");
 		hw_images_jit(c->images, NULL);

@@ -126,8 +126,10 @@ int capture_open_events(struct capture *c, struct pt_error *e)
 
 	if (check_cpus(c, e) || open_cgroup(c, e) || hw_cpu_types_read(&c->cpu_types, HW_CPU_TYPES_SYSFS, e))
 		return -1;
+	c->clock = hw_clock_choose();
+	eo.raw_clock = c->clock.raw;
 	if (target->sideband_only && privileged)
-		c->own_pokes = hw_own_pokes_open(&c->online);
+		c->own_pokes = hw_own_pokes_open(&c->online, c->clock.raw);
 	eo.cgroup_fd = c->cgroup_fd;
 	choose_buffers(&eo, choice, privileged);
 	set_levels(&eo, choice->levels ? choice->levels : HW_USER | HW_KERNEL, privileged);

@@ -2,6 +2,7 @@
 #include "capture/record/capture_internal.h"
 #include "capture/record/proc.h"
 #include "capture/record/sample_id.h"
+#include "capture/record/trace_meta.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -296,6 +297,12 @@ int capture_put_end(struct capture *c, struct pt_error *e)
 	size_t seen;
 
 	report_held_back(c);
+	/* Who merges sideband reads all META before it (merge.c), so that the last one counts. */
+	if (c->clock.raw && c->o->target.sideband_only) {
+		hw_clock_refine(&c->clock);
+		if (hw_clock_meta_put(c->w, &c->clock, e))
+			return -1;
+	}
 	return c->vm_clocks ? vm_clocks_put(c->vm_clocks, c->w, "kvm_end", &seen, e) : 0;
 }
 

@@ -129,13 +129,9 @@ static void check_time(struct check_result *r, const struct check_cpu *c)
 	if (c->clock > 0)
 		line(r, CHECK_YES, "perf's clock is the TSC", "", "it can be converted");
 	else if (c->clock < 0)
-		line(r, CHECK_LIMITED, "perf's clock is the TSC",
-		     c->hypervisor
-			 ? "sideband has no place in the trace's time: start this machine without kvmclock "
-			   "(QEMU: -cpu host,-kvmclock), or its kernel with no-kvmclock"
-			 : "sideband has no place in the trace's time: boot with tsc=reliable, if dmesg says "
-			   "that the TSC is unstable",
-		     "the kernel gives no conversion");
+		line(r, CHECK_YES, "perf's clock is the TSC", "",
+		     "no (%s), and so events get CLOCK_MONOTONIC_RAW, which is measured against the TSC",
+		     c->hypervisor ? "kvmclock, or the like" : "the TSC was found unstable");
 	else
 		line(r, CHECK_UNKNOWN, "perf's clock is the TSC", "when perf_event_open is permitted",
 		     "not to be seen");

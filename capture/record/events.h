@@ -104,6 +104,7 @@ struct hw_events {
 	struct hw_event_attr attrs[HW_DRAIN_ATTRS];
 	uint32_t attr_count;
 	uint64_t read_format; /* of all events */
+	bool raw_clock;	      /* as in hw_events_options */
 	struct hw_drain_ring *rings;
 	size_t ring_count, ring_room;
 	uint64_t data_bytes, aux_bytes; /* of each ring; aux_bytes 0: no PT event */
@@ -120,6 +121,7 @@ struct hw_events_options {
 	const struct hw_list *cpus;   /* those that are traced */
 	const struct hw_list *online; /* all that are online */
 	bool per_thread, inherit, enable_on_exec;
+	bool raw_clock; /* the events' times are CLOCK_MONOTONIC_RAW's (clock.h), not perf's own clock's */
 	/* With all tasks: PT, GROUP and TRACE events count those of this control group only; 0: of all. */
 	int cgroup_fd;
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- Parts of an attribute ---- */
@@ -113,6 +114,9 @@ static void add_attr(struct hw_events *ev, enum hw_event_kind kind, const char *
 	snprintf(a->name, sizeof a->name, "%s", name);
 	a->attr = *attr;
 	a->attr.read_format = ev->read_format;
+	/* The events of a ring must have the same clock (perf_event_set_output()). */
+	a->attr.use_clockid = ev->raw_clock;
+	a->attr.clockid = ev->raw_clock ? CLOCK_MONOTONIC_RAW : 0;
 	a->optional = kind == HW_EVENT_KERNEL || kind == HW_EVENT_ELSEWHERE;
 }
 

@@ -265,6 +265,7 @@ int hw_events_open(struct hw_events *ev, const struct hw_events_options *o, stru
 	ev->overwrite = o->overwrite;
 	ev->one_entry = o->one_entry;
 	ev->cgroup_fd = o->cgroup_fd;
+	ev->raw_clock = o->raw_clock;
 	ev->calls = o->calls ? o->calls : &kernel_calls;
 	if (hw_events_make_attrs(ev, o, e))
 		return -1;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PAGE ((size_t)4096)
@@ -39,7 +40,7 @@ struct hw_own_pokes {
 };
 
 /* False: not permitted, or no memory. */
-static bool open_ring(struct hw_own_pokes *p, int32_t cpu)
+static bool open_ring(struct hw_own_pokes *p, int32_t cpu, bool raw_clock)
 {
 	struct perf_event_attr a = {.type = PERF_TYPE_SOFTWARE,
 				    .size = sizeof a,
@@ -50,6 +51,8 @@ static bool open_ring(struct hw_own_pokes *p, int32_t cpu)
 	int fd;
 
 	a.exclude_kernel = a.sample_id_all = a.text_poke = 1;
+	a.use_clockid = raw_clock;
+	a.clockid = raw_clock ? CLOCK_MONOTONIC_RAW : 0;
 	fd = (int)syscall(SYS_perf_event_open, &a, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return false;
@@ -63,14 +66,14 @@ static bool open_ring(struct hw_own_pokes *p, int32_t cpu)
 	return true;
 }
 
-struct hw_own_pokes *hw_own_pokes_open(const struct hw_list *cpus)
+struct hw_own_pokes *hw_own_pokes_open(const struct hw_list *cpus, bool raw_clock)
 {
 	struct hw_own_pokes *p = calloc(1, sizeof *p);
 
 	if (p)
 		p->rings = calloc(cpus->count + 1, sizeof *p->rings);
 	for (size_t i = 0; p && i < cpus->count; i++)
-		if (!p->rings || !open_ring(p, cpus->at[i])) {
+		if (!p->rings || !open_ring(p, cpus->at[i], raw_clock)) {
 			hw_own_pokes_close(p);
 			p = NULL;
 		}

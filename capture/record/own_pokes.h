@@ -14,9 +14,9 @@
 
 struct hw_own_pokes;
 
-/* From now on patches are reported. NULL: the kernel does not permit it, or does not know it (before Linux
- * 5.9), or there is no memory; then what is changed is not known. */
-struct hw_own_pokes *hw_own_pokes_open(const struct hw_list *cpus);
+/* From now on patches are reported. raw_clock: as in hw_events_options. NULL: the kernel does not permit it, or
+ * does not know it (before Linux 5.9), or there is no memory; then what is changed is not known. */
+struct hw_own_pokes *hw_own_pokes_open(const struct hw_list *cpus, bool raw_clock);
 void hw_own_pokes_close(struct hw_own_pokes *p); /* NULL is fine */
 
 /*

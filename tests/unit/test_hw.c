@@ -402,7 +402,8 @@ static void test_check_kernel(struct check_cpu cpu)
 	check_all(&r, root, &cpu);
 	check((l = line(&r, "symbols")) && l->answer == CHECK_LIMITED && strstr(l->remedy, "kptr_restrict"),
 	      "kptr_restrict 2");
-	check((l = line(&r, "clock")) && l->answer == CHECK_LIMITED && strstr(l->remedy, "kvmclock"),
+	check((l = line(&r, "clock")) && l->answer == CHECK_YES && strstr(l->detail, "kvmclock") &&
+		  strstr(l->detail, "CLOCK_MONOTONIC_RAW"),
 	      "a guest with kvmclock");
 	write_file("/proc/sys/kernel/kptr_restrict", "0\n");
 	snprintf(path, sizeof path, "%s/sys/module/kvm_intel/parameters/pt_mode", root);
