@@ -1,4 +1,6 @@
 /* apply.c - a sideband record whose time has come: what it changes. See internal.h. */
+#include <stdio.h>
+
 #include "decode/session/internal.h"
 #include "decode/sideband/apply.h"
 
@@ -66,6 +68,24 @@ static size_t code_count(const struct pt_machine *m, int32_t pid)
 	return process ? img_space_count(&process->space) : 0;
 }
 
+/* A guest's clock is not known: that is said once; not where there is no time at all, nor where an option's
+ * was found wrong, which was said. */
+static void note_timeless(struct session *s, struct pt_machine *m)
+{
+	bool was = m->timeless;
+	char text[200];
+
+	m->timeless = m->pid && pt_session_is_timeless(s, m);
+	if (was || !m->timeless || s->timeless || m->contradicted)
+		return;
+	snprintf(text, sizeof text,
+		 "the recording of %.40s does not say how its clock follows from the TSC: it is not known "
+		 "which of "
+		 "its processes run, nor when",
+		 m->name);
+	pt_emit_error(&s->emit, 0, -1, PTR_NO_TSC, "clock", text);
+}
+
 static int apply_code(struct session *s, const struct pt_sideband_record *record, struct pt_error *e)
 {
 	struct pt_machine *m = record->machine;
@@ -79,7 +99,7 @@ static int apply_code(struct session *s, const struct pt_sideband_record *record
 	for (struct stream *st = s->streams; st && disturbs; st = st->next)
 		if (may_be_in(st, m, pid))
 			pt_flow_pause(st->flow, end_slice);
-	m->timeless = m->pid && pt_session_is_timeless(s, m);
+	note_timeless(s, m);
 	r = apply_to_tasks(s, record, e);
 	s->code_begins += !had_code && code_count(m, pid) > 0;
 	refresh_code(s, m, pid);

@@ -278,7 +278,7 @@ int pt_session_hold_bytes(struct session *s, uint64_t bytes, struct pt_error *e)
 
 /* True if the machine's sideband records cannot be ordered by time: the recording has no time, or
  * --tsc-offset contradicts the guest's TSC packets. */
-bool pt_session_is_timeless(const struct session *s, const struct pt_machine *m);
+bool pt_session_is_timeless(const struct session *s, struct pt_machine *m);
 
 /* Puts the record, which becomes the queue's also on failure, at its time; or among the waiting ones while
  * that is not known. PT_ERR_NO_MEMORY. */

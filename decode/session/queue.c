@@ -37,11 +37,6 @@ void pt_session_record_free(struct session *s, struct pt_sideband_record *record
 
 /* ---- Time ------------------------------------------------------------------------------------------- */
 
-bool pt_session_is_timeless(const struct session *s, const struct pt_machine *m)
-{
-	return s->timeless || m->contradicted;
-}
-
 /* META's "machine.PID.KEY". */
 static uint64_t machine_number(const struct session *s, const struct pt_machine *m, const char *key,
 			       uint64_t otherwise)
@@ -62,6 +57,16 @@ static void read_clock(const struct session *s, struct pt_machine *m)
 	m->meta_clock.mult = (uint32_t)machine_number(s, m, "time_mult", 0);
 	m->meta_clock.shift = (uint32_t)machine_number(s, m, "time_shift", 0) & 63;
 	m->meta_clock.offset_ns = machine_number(s, m, "clock_offset_ns", UINT64_MAX);
+}
+
+bool pt_session_is_timeless(const struct session *s, struct pt_machine *m)
+{
+	if (s->timeless || m->contradicted)
+		return true;
+	if (!m->pid)
+		return false;
+	read_clock(s, m);
+	return !m->meta_clock.mult && m->meta_clock.offset_ns == UINT64_MAX;
 }
 
 /* Converts the guest's perf clock to the guest's TSC, and that to the host's. False: not known yet. */

@@ -1,5 +1,6 @@
 /* apply.c - see apply.h. Record layouts: the kernel's include/uapi/linux/perf_event.h. */
 #include "decode/sideband/apply.h"
+#include "schema/array.h"
 #include "schema/bytes.h"
 
 #include <linux/perf_event.h>
@@ -62,6 +63,26 @@ static bool parse_kernel_range(const struct pt_sideband_record *s, struct kernel
 	return ret->end >= ret->start;
 }
 
+/* The place is mapped, and has no code. */
+static int hide(struct img_space *space, const struct pt_patched *p, struct pt_error *e)
+{
+	return img_space_overlaps(space, p->start, p->end)
+		   ? img_space_map(space, p->start, p->end, p->start, NULL, e)
+		   : 0;
+}
+
+/* Without time, what is patched has sometimes one code and sometimes the other. The kernel's image may come
+ * before or after it. */
+static int hide_patched(struct pt_machine *m, const struct kernel_range *r, struct pt_error *e)
+{
+	const struct pt_patched p = {r->start, r->end};
+
+	if (pt_array_grow(&m->patched, m->patched_count, &m->patched_room, e))
+		return -1;
+	m->patched[m->patched_count++] = p;
+	return hide(&m->space, &p, e);
+}
+
 static int apply_kernel_range(const struct pt_sideband_record *s, struct pt_error *e)
 {
 	struct img_space *space = &s->machine->space;
@@ -69,6 +90,8 @@ static int apply_kernel_range(const struct pt_sideband_record *s, struct pt_erro
 
 	if (!parse_kernel_range(s, &r))
 		return 0;
+	if (r.new_bytes && s->machine->timeless)
+		return hide_patched(s->machine, &r, e);
 	if (r.new_bytes) {
 		img_space_write(space, r.start, r.new_bytes, r.new_count);
 		return 0;
@@ -187,7 +210,15 @@ static int apply_memory(const struct pt_sideband_record *s, struct pt_error *e)
 			return pt_fail_no_memory(e, "the sideband");
 		space = &process->space;
 	}
-	return img_space_map(space, s->start, s->end, s->start, s->memory, e);
+	if (img_space_map(space, s->start, s->end, s->start, s->memory, e))
+		return -1;
+	for (size_t i = 0; i < s->machine->patched_count && space == &s->machine->space; i++) {
+		const struct pt_patched *p = &s->machine->patched[i];
+
+		if (p->start < s->end && s->start < p->end && hide(space, p, e))
+			return -1;
+	}
+	return 0;
 }
 
 bool pt_sideband_disturbs(const struct pt_sideband_record *s)

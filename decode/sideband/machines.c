@@ -57,6 +57,7 @@ static void machine_destroy(struct pt_machine *m)
 	if (m->nested_code)
 		img_space_deinit(&m->nested_space);
 	pt_unknown_process_deinit(&m->unknown_process);
+	free(m->patched);
 	free(m->page_tables);
 	free(m);
 }
