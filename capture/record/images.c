@@ -338,6 +338,7 @@ static const char *why_not_mapped(const struct hw_images *im, const struct hw_ma
 struct search {
 	const struct hw_mapping *m;
 	const char *not_mapped; /* why what was found is not what was mapped; NULL: nothing was found */
+	bool written;		/* that was so of one place at least: it is the file, with another content */
 	struct pt_error why;	/* or why it was not taken */
 };
 
@@ -364,6 +365,7 @@ static int try_place(struct hw_images *im, struct search *s, const struct places
 		return IMAGE_SET_SKIPPED;
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	s->not_mapped = why_not_mapped(im, m, &st, path, at->place == LINK || at->place == PROGRAM);
+	s->written |= s->not_mapped == WRITTEN;
 	if (!s->not_mapped)
 		ret = image_set_add_file(im->set, im->w, &file, &s->why);
 	close(fd);
@@ -401,7 +403,7 @@ static int put_file(struct hw_images *im, const struct hw_mapping *m, struct pt_
 		if (r != IMAGE_SET_SKIPPED)
 			return r;
 	} while (next_place(im, m, &at));
-	if (s.not_mapped != WRITTEN) {
+	if (!s.written) {
 		r = put_without_file(im, m, e);
 		if (r != IMAGE_SET_SKIPPED)
 			return r;

@@ -68,20 +68,20 @@ static size_t code_count(const struct pt_machine *m, int32_t pid)
 	return process ? img_space_count(&process->space) : 0;
 }
 
-/* A guest's clock is not known: that is said once; not where there is no time at all, nor where an option's
- * was found wrong, which was said. */
-static void note_timeless(struct session *s, struct pt_machine *m)
+/* A guest's records have no time: that is said once; not where nothing has, nor where an option's clock was
+ * found wrong, which was said. */
+static void note_timeless(struct session *s, const struct pt_sideband_record *record)
 {
-	bool was = m->timeless;
+	struct pt_machine *m = record->machine;
 	char text[200];
 
 	m->timeless = m->pid && pt_session_is_timeless(s, m);
-	if (was || !m->timeless || s->timeless || m->contradicted)
+	if (!m->timeless || s->timeless || m->contradicted || m->timeless_said || record->memory)
 		return;
+	m->timeless_said = true;
 	snprintf(text, sizeof text,
-		 "the recording of %.40s does not say how its clock follows from the TSC: it is not known "
-		 "which of "
-		 "its processes run, nor when",
+		 "the recording of %.40s does not say how its clock follows from the TSC: "
+		 "it is not known which of its processes run, nor when",
 		 m->name);
 	pt_emit_error(&s->emit, 0, -1, PTR_NO_TSC, "clock", text);
 }
@@ -99,7 +99,7 @@ static int apply_code(struct session *s, const struct pt_sideband_record *record
 	for (struct stream *st = s->streams; st && disturbs; st = st->next)
 		if (may_be_in(st, m, pid))
 			pt_flow_pause(st->flow, end_slice);
-	note_timeless(s, m);
+	note_timeless(s, record);
 	r = apply_to_tasks(s, record, e);
 	s->code_begins += !had_code && code_count(m, pid) > 0;
 	refresh_code(s, m, pid);

@@ -276,8 +276,9 @@ static inline void pt_session_fail(struct session *s, const struct pt_error *e)
  */
 int pt_session_hold_bytes(struct session *s, uint64_t bytes, struct pt_error *e);
 
-/* True if the machine's sideband records cannot be ordered by time: the recording has no time, or
- * --tsc-offset contradicts the guest's TSC packets. */
+/* True if the machine's sideband records cannot be ordered by time: the recording has no time; of a guest also
+ * when its recording does not say how its clock follows from the TSC, or --tsc-offset contradicts its TSC
+ * packets. */
 bool pt_session_is_timeless(const struct session *s, struct pt_machine *m);
 
 /* Puts the record, which becomes the queue's also on failure, at its time; or among the waiting ones while

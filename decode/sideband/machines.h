@@ -61,9 +61,10 @@ struct pt_machine {
 	bool recorded; /* a record of a process, with a time, was applied: its events count */
 	struct pt_page_tables *page_tables; /* which process each CR3 is of */
 	size_t page_table_count, page_table_room;
-	uint64_t learnt; /* how often that has changed */
-	bool images;	 /* the container has code of it */
-	bool timeless;	 /* a guest's: its sideband has no time, so who runs is not known */
+	uint64_t learnt;    /* how often that has changed */
+	bool images;	    /* the container has code of it */
+	bool timeless;	    /* a guest's: its sideband has no time, so who runs is not known */
+	bool timeless_said; /* by an error */
 	/* Of timeless: what was patched in its kernel's code, and is not known for it. */
 	struct pt_patched {
 		uint64_t start, end;
