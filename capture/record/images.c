@@ -342,13 +342,11 @@ struct search {
 	struct pt_error why;	/* or why it was not taken */
 };
 
-static struct image_file file_of(const struct hw_mapping *m, const char *path)
+/* Without its path. */
+static struct image_file file_of(const struct hw_mapping *m)
 {
-	return (struct image_file){.name = m->name,
-				   .path = path,
-				   .offset = m->offset,
-				   .bytes = m->bytes,
-				   .generation = m->generation};
+	return (struct image_file){
+	    .name = m->name, .offset = m->offset, .bytes = m->bytes, .generation = m->generation};
 }
 
 /* An image_set_result, or -1. */
@@ -357,13 +355,14 @@ static int try_place(struct hw_images *im, struct search *s, const struct places
 	const struct hw_mapping *m = s->m;
 	int fd, ret = IMAGE_SET_SKIPPED;
 	char path[32];
-	const struct image_file file = file_of(m, path);
+	struct image_file file = file_of(m);
 	struct stat st;
 
 	fd = open_place(m, at, &st);
 	if (fd < 0)
 		return IMAGE_SET_SKIPPED;
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	file.path = path;
 	s->not_mapped = why_not_mapped(im, m, &st, path, at->place == LINK || at->place == PROGRAM);
 	s->written |= s->not_mapped == WRITTEN;
 	if (!s->not_mapped)
@@ -376,7 +375,7 @@ static int try_place(struct hw_images *im, struct search *s, const struct places
  * process has in its memory. An image_set_result, or -1. */
 static int put_without_file(struct hw_images *im, const struct hw_mapping *m, struct pt_error *e)
 {
-	struct image_file file = file_of(m, NULL);
+	struct image_file file = file_of(m);
 	uint8_t *bytes;
 	int r;
 
