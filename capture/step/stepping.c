@@ -13,6 +13,7 @@
 #define NEW_USERFAULTFD	    0xaa00u /* ioctl() of /dev/userfaultfd, Linux 6.1: USERFAULTFD_IOC_NEW */
 #define ENABLE_SHADOW_STACK 0x5001u /* arch_prctl(), Linux 6.6: ARCH_SHSTK_ENABLE */
 #define VSYSCALL_PAGE	    0xffffffffff600000u
+#define LOST_TRAPS_MAX	    8
 
 /* Does [start, start + bytes) overlap an executable mapping? */
 static bool overlaps_code(const struct step_process *p, uint64_t start, uint64_t bytes)
@@ -227,9 +228,24 @@ static bool ask_condition(struct step_thread *t)
 	return true;
 }
 
+/*
+ * Some hypervisors lose the trap after an instruction that they execute themselves, CPUID above all: the next
+ * one was executed, too. Until t->insn is what led to now.
+ */
+static void make_up_for_lost_traps(struct step *s, struct step_thread *t, uint64_t now)
+{
+	for (int i = 0; i < LOST_TRAPS_MAX && t->known && t->insn.insn.cls == INSN_OTHER &&
+			t->insn.quirk == STEP_PLAIN && now != t->ip && now != t->ip + t->insn.insn.len;
+	     i++) {
+		step_executed(s, t, &t->insn.insn, t->ip + t->insn.insn.len);
+		s->result->steps++;
+		t->known = step_insn(s, t, &t->insn);
+	}
+}
+
 void step_stepped(struct step *s, struct step_thread *t)
 {
-	unsigned cls = t->insn.insn.cls;
+	unsigned cls;
 	uint64_t now;
 
 	t->shadow = 0;
@@ -244,6 +260,7 @@ void step_stepped(struct step *s, struct step_thread *t)
 		step_straight_executed(s, t, now);
 		return;
 	}
+	make_up_for_lost_traps(s, t, now);
 	if (!t->known) {
 		t->ip = now; /* it could not be read, and yet it ran: the decoder will say so */
 		return;
@@ -252,6 +269,7 @@ void step_stepped(struct step *s, struct step_thread *t)
 		hide_trap_flag_of_pushf(t);
 	if (!ask_condition(t))
 		return;
+	cls = t->insn.insn.cls;
 	if (now != t->ip || cls == INSN_JMP || cls == INSN_JCC || cls == INSN_JMP_IND || cls == INSN_CALL ||
 	    cls == INSN_CALL_IND || cls == INSN_RET)
 		step_executed(s, t, &t->insn.insn, now); /* else a string instruction in its middle */
