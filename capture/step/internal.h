@@ -42,7 +42,8 @@ enum step_quirk {
 	STEP_MOV_SS, /* no trap follows: the next instruction is executed in the same step */
 	STEP_TRAP,   /* INT3, INT1: the SIGTRAP that follows is the program's own */
 	STEP_INT80,  /* a 32-bit system call */
-	STEP_POPF    /* may set the trap flag, as the program's own */
+	STEP_POPF,   /* may set the trap flag, as the program's own */
+	STEP_CPUID   /* a hypervisor executes it, and some lose the trap after it */
 };
 
 struct step_insn {

@@ -13,7 +13,6 @@
 #define NEW_USERFAULTFD	    0xaa00u /* ioctl() of /dev/userfaultfd, Linux 6.1: USERFAULTFD_IOC_NEW */
 #define ENABLE_SHADOW_STACK 0x5001u /* arch_prctl(), Linux 6.6: ARCH_SHSTK_ENABLE */
 #define VSYSCALL_PAGE	    0xffffffffff600000u
-#define LOST_TRAPS_MAX	    8
 
 /* Does [start, start + bytes) overlap an executable mapping? */
 static bool overlaps_code(const struct step_process *p, uint64_t start, uint64_t bytes)
@@ -228,15 +227,11 @@ static bool ask_condition(struct step_thread *t)
 	return true;
 }
 
-/*
- * Some hypervisors lose the trap after an instruction that they execute themselves, CPUID above all: the next
- * one was executed, too. Until t->insn is what led to now.
- */
-static void make_up_for_lost_traps(struct step *s, struct step_thread *t, uint64_t now)
+/* Where the trap after a CPUID was lost, the next instruction was executed, too. Until t->insn is what led to
+ * now. */
+static void make_up_for_lost_trap(struct step *s, struct step_thread *t, uint64_t now)
 {
-	for (int i = 0; i < LOST_TRAPS_MAX && t->known && t->insn.insn.cls == INSN_OTHER &&
-			t->insn.quirk == STEP_PLAIN && now != t->ip && now != t->ip + t->insn.insn.len;
-	     i++) {
+	while (t->known && t->insn.quirk == STEP_CPUID && now != t->ip + t->insn.insn.len) {
 		step_executed(s, t, &t->insn.insn, t->ip + t->insn.insn.len);
 		s->result->steps++;
 		t->known = step_insn(s, t, &t->insn);
@@ -260,7 +255,7 @@ void step_stepped(struct step *s, struct step_thread *t)
 		step_straight_executed(s, t, now);
 		return;
 	}
-	make_up_for_lost_traps(s, t, now);
+	make_up_for_lost_trap(s, t, now);
 	if (!t->known) {
 		t->ip = now; /* it could not be read, and yet it ran: the decoder will say so */
 		return;

@@ -28,7 +28,7 @@ enum { JMP_SHORT = 2, JMP_NEAR = 5, JCC_SHORT = 2, JCC_NEAR = 6, CALL_NEAR = 5, 
 /* Nothing but the next instruction follows, and a step does not differ from a run. */
 static bool is_plain(const struct step_insn *in)
 {
-	return in->insn.cls == INSN_OTHER && in->quirk == STEP_PLAIN;
+	return in->insn.cls == INSN_OTHER && (in->quirk == STEP_PLAIN || in->quirk == STEP_CPUID);
 }
 
 /* True also when the memory is gone, with all that was in it: every thread was killed, by an exec, too. */

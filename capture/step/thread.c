@@ -26,6 +26,7 @@ static enum step_quirk quirk_of(const uint8_t *p, size_t n)
 	if (i == n)
 		return STEP_PLAIN;
 	switch (p[i]) {
+	case 0x0f: return i + 1 < n && p[i + 1] == 0xa2 ? STEP_CPUID : STEP_PLAIN;
 	case 0x9c: return STEP_PUSHF;
 	case 0x9d: return STEP_POPF;
 	case 0x8e: return i + 1 < n && (p[i + 1] >> 3 & 7) == 2 ? STEP_MOV_SS : STEP_PLAIN;
