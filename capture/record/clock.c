@@ -73,7 +73,7 @@ static bool through(struct hw_clock *c, const struct hw_clock_moment *a, const s
 	return c->mult;
 }
 
-struct hw_clock hw_clock_choose(void)
+int hw_clock_perf_is_tsc(void)
 {
 	struct perf_event_attr a = {.type = PERF_TYPE_SOFTWARE,
 				    .size = sizeof a,
@@ -81,20 +81,27 @@ struct hw_clock hw_clock_choose(void)
 				    .disabled = 1,
 				    .exclude_kernel = 1,
 				    .exclude_hv = 1};
-	int fd = (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	int ret = 0, fd = (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *p = fd < 0 ? MAP_FAILED : mmap(NULL, page, PROT_READ, MAP_SHARED, fd, 0);
-	struct hw_clock c = {0};
 
 	if (p != MAP_FAILED) {
-		c.raw = !hw_clock_read(p).mult;
+		ret = hw_clock_read(p).mult ? 1 : -1;
 		munmap(p, page);
 	}
 	if (fd >= 0)
 		close(fd);
-	if (c.raw)
-		c.first = moment();
-	return c;
+	return ret;
+}
+
+struct hw_clock hw_clock_raw(void)
+{
+	return (struct hw_clock){.raw = true, .first = moment()};
+}
+
+struct hw_clock hw_clock_choose(void)
+{
+	return hw_clock_perf_is_tsc() < 0 ? hw_clock_raw() : (struct hw_clock){0};
 }
 
 void hw_clock_settle(struct hw_clock *c, const struct perf_event_mmap_page *page)

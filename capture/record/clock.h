@@ -24,8 +24,12 @@ struct hw_clock {
 	} first; /* of raw */
 };
 
-/* Before the events are opened: raw or not. Where no event may be opened it is not. */
+/* Whether perf's own clock follows from the TSC: 1, or -1; 0: no event may be opened that would say. */
+int hw_clock_perf_is_tsc(void);
+/* Before the events are opened: raw where perf's own clock does not. */
 struct hw_clock hw_clock_choose(void);
+/* Raw: its first moment is now. */
+struct hw_clock hw_clock_raw(void);
 /* The events are opened, and page is the control page of one. Raw takes up to 50 ms. */
 void hw_clock_settle(struct hw_clock *c, const struct perf_event_mmap_page *page);
 /* Of raw: by now it is known better, the longer the time since the first moment. */

@@ -237,6 +237,7 @@ struct places {
 	enum place place;
 	int32_t pid;
 	unsigned generation;
+	int32_t process; /* the mapping's, by hw_proc_with_memory() */
 };
 
 #define GENERATIONS_MAX 8
@@ -249,7 +250,8 @@ static bool next_place(const struct hw_images *im, const struct hw_mapping *m, s
 		return true;
 	}
 	if (at->place == PROGRAM) {
-		*at = (struct places){ROOT, m->pid, 0};
+		at->place = ROOT;
+		at->pid = m->pid;
 		return true;
 	}
 	if (at->place == HERE)
@@ -266,16 +268,17 @@ static int open_place(const struct hw_mapping *m, const struct places *at, struc
 
 	switch (at->place) {
 	case LINK:
-		snprintf(path, sizeof path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
-			 hw_proc_with_memory(m->pid), m->start, m->start + m->bytes);
+		snprintf(path, sizeof path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, at->process, m->start,
+			 m->start + m->bytes);
 		return regular_file_below("", path, ret);
 	case PROGRAM:
 		if (!m->inode) /* nothing says that it is the file */
 			return -1;
-		snprintf(path, sizeof path, "/proc/%d/exe", hw_proc_with_memory(m->pid));
+		snprintf(path, sizeof path, "/proc/%d/exe", at->process);
 		return regular_file_below("", path, ret);
 	case ROOT:
-		snprintf(path, sizeof path, "/proc/%d/root", hw_proc_with_memory(at->pid));
+		snprintf(path, sizeof path, "/proc/%d/root",
+			 at->generation ? hw_proc_with_memory(at->pid) : at->process);
 		return regular_file_below(path, m->name, ret);
 	default: return regular_file_below("", m->name, ret);
 	}
@@ -373,7 +376,8 @@ static int try_place(struct hw_images *im, struct search *s, const struct places
 
 /* No file that is there is the mapped one, or may be opened: what is known of it from before, or what the
  * process has in its memory. An image_set_result, or -1. */
-static int put_without_file(struct hw_images *im, const struct hw_mapping *m, struct pt_error *e)
+static int put_without_file(struct hw_images *im, const struct hw_mapping *m, int32_t process,
+			    struct pt_error *e)
 {
 	struct image_file file = file_of(m);
 	uint8_t *bytes;
@@ -381,7 +385,7 @@ static int put_without_file(struct hw_images *im, const struct hw_mapping *m, st
 
 	if (image_set_has(im->set, &file, m->inode))
 		return IMAGE_SET_DONE;
-	r = hw_mapped_memory(m, &bytes, &file.bytes, e);
+	r = hw_mapped_memory(m, process, &bytes, &file.bytes, e);
 	if (r)
 		return r < 0 ? -1 : IMAGE_SET_SKIPPED;
 	r = image_set_add_memory(im->set, im->w, &file, m->inode, bytes, e);
@@ -392,7 +396,7 @@ static int put_without_file(struct hw_images *im, const struct hw_mapping *m, st
 static int put_file(struct hw_images *im, const struct hw_mapping *m, struct pt_error *e)
 {
 	struct search s = {.m = m};
-	struct places at = {0};
+	struct places at = {.process = hw_proc_with_memory(m->pid)};
 	int r;
 
 	do {
@@ -403,7 +407,7 @@ static int put_file(struct hw_images *im, const struct hw_mapping *m, struct pt_
 			return r;
 	} while (next_place(im, m, &at));
 	if (!s.written) {
-		r = put_without_file(im, m, e);
+		r = put_without_file(im, m, at.process, e);
 		if (r != IMAGE_SET_SKIPPED)
 			return r;
 	}

@@ -1,7 +1,6 @@
 /* mapped_memory.c - see mapped_memory.h. */
 #include "capture/record/mapped_memory.h"
 #include "capture/code/image_set.h"
-#include "capture/record/proc.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,14 +20,14 @@ static bool is_line_of(const char *line, const struct hw_mapping *m)
 }
 
 /* The process has it still, as a whole. */
-static bool is_mapped(const struct hw_mapping *m, int32_t pid)
+static bool is_mapped(const struct hw_mapping *m, int32_t process)
 {
 	char path[32], *line = NULL;
 	bool found = false;
 	size_t room = 0;
 	FILE *f;
 
-	snprintf(path, sizeof path, "/proc/%" PRId32 "/maps", pid);
+	snprintf(path, sizeof path, "/proc/%" PRId32 "/maps", process);
 	f = fopen(path, "re");
 	while (f && !found && getline(&line, &room, f) > 0)
 		found = is_line_of(line, m);
@@ -38,22 +37,22 @@ static bool is_mapped(const struct hw_mapping *m, int32_t pid)
 	return found;
 }
 
-int hw_mapped_memory(const struct hw_mapping *m, uint8_t **ret, uint64_t *ret_bytes, struct pt_error *e)
+int hw_mapped_memory(const struct hw_mapping *m, int32_t process, uint8_t **ret, uint64_t *ret_bytes,
+		     struct pt_error *e)
 {
-	int32_t pid = hw_proc_with_memory(m->pid);
 	struct iovec to, from;
 	uint8_t *bytes;
 	ssize_t n;
 
-	if (!m->inode || !m->bytes || m->bytes > IMAGE_RAW_BYTES_MAX || !is_mapped(m, pid))
+	if (!m->inode || !m->bytes || m->bytes > IMAGE_RAW_BYTES_MAX || !is_mapped(m, process))
 		return 1;
 	bytes = malloc(m->bytes);
 	if (!bytes)
 		return pt_fail_no_memory(e, "the images");
 	to = (struct iovec){bytes, m->bytes};
 	from = (struct iovec){(void *)(uintptr_t)m->start, m->bytes};
-	n = process_vm_readv(pid, &to, 1, &from, 1, 0);
-	if (n <= 0 || !is_mapped(m, pid)) {
+	n = process_vm_readv(process, &to, 1, &from, 1, 0);
+	if (n <= 0 || !is_mapped(m, process)) {
 		free(bytes);
 		return 1;
 	}

@@ -9,10 +9,11 @@
 #include "capture/record/images.h"
 
 /*
- * Reads it from its start up to where nothing more can be read, which is where the file ends. *ret is the
- * caller's, of *ret_bytes. 0; 1: the process may not be read (ptrace(2), "access mode checking"), has ended, or
- * has something else there by now; or -1: PT_ERR_NO_MEMORY.
+ * Reads it from its start up to where nothing more can be read, which is where the file ends. process: the
+ * mapping's, by hw_proc_with_memory(). *ret is the caller's, of *ret_bytes. 0; 1: the process may not be read
+ * (ptrace(2), "access mode checking"), has ended, or has something else there by now; or -1: PT_ERR_NO_MEMORY.
  */
-int hw_mapped_memory(const struct hw_mapping *m, uint8_t **ret, uint64_t *ret_bytes, struct pt_error *e);
+int hw_mapped_memory(const struct hw_mapping *m, int32_t process, uint8_t **ret, uint64_t *ret_bytes,
+		     struct pt_error *e);
 
 #endif
